@@ -88,4 +88,4 @@ def check() -> None:
         return
     _watch.looked = True
     if _watch.clock() > _watch.end:
-        raise TookTooLongError("it takes too long to tell what it would do: ask for less at once")
+        raise TookTooLongError("analysis exceeded 50 ms; split the command")

@@ -182,7 +182,7 @@ def test_what_was_asked_is_known_and_costs_nothing_again():
     ("given", "what"),
     [
         ({"paths": [f"d{n}" for n in range(90)], "glob": [f"*{n}" for n in range(90)]}, f"{MOST_PATHS} files"),
-        ({"path": "d", "glob": [f"*{n}" for n in range(MOST_PATTERNS + 1)]}, f"{MOST_PATTERNS} patterns"),
+        ({"path": "d", "glob": [f"*{n}" for n in range(MOST_PATTERNS + 1)]}, f"{MOST_PATTERNS} globs"),
         ({"paths": [f"d{n}" for n in range(300)], "cwd": "a", "dir": "b"}, f"{MOST_PATHS} files"),
     ],
 )
@@ -194,5 +194,5 @@ def test_a_search_has_a_bound_for_folders_and_patterns_together(tool, given, wha
 
 def test_a_read_has_a_bound_for_patterns():
     call = ToolCall(tool="Read", input={"include": [f"*{n}" for n in range(MOST_PATTERNS + 1)]}, cwd="/code")
-    with pytest.raises(CallError, match="patterns"):
+    with pytest.raises(CallError, match="globs"):
         read(call, Disk().place())

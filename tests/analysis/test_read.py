@@ -158,7 +158,7 @@ def test_the_worst_operation_gives_the_tier_and_its_reason():
 
 def test_a_line_of_another_shell_can_not_be_read():
     reading = read(ToolCall(tool="pwsh", input={"command": "rm x"}), place())
-    assert reading.unreadable == "a line of another shell"
+    assert reading.unreadable == "a command of another shell"
 
 
 def commands(given, **scene):
@@ -193,7 +193,7 @@ def test_every_field_that_may_be_run_is_read(given, found):
 
 def test_a_command_that_is_not_said_is_unreadable_and_dangerous():
     reading = read(ToolCall(tool="Bash", input={}), place())
-    assert (reading.tier.value, reading.unreadable) == ("dangerous", "it has no command")
+    assert (reading.tier.value, reading.unreadable) == ("dangerous", "contains no command")
 
 
 def test_operations_of_a_second_line_belong_to_its_own_commands():
@@ -228,12 +228,12 @@ def test_a_folder_in_the_input_moves_paths_and_no_boundary(fields, path):
 EXTRAS = [
     ({"env": {"A": "b"}}, "sets environment variables for the command"),
     ({"environment": {"A": "b"}}, "sets environment variables for the command"),
-    ({"stdin": "touch x"}, "gives the command more than its words"),
-    ({"script": "touch x"}, "gives the command more than its words"),
-    ({"command_line": "touch x"}, "gives the command more than its words"),
-    ({"argv": ["touch", "x"]}, "gives the command more than its words"),
-    ({"program": "touch"}, "gives the command more than its words"),
-    ({"shellCommand": {"a": "touch x"}}, "gives the command more than its words"),
+    ({"stdin": "touch x"}, "sets more than the command"),
+    ({"script": "touch x"}, "sets more than the command"),
+    ({"command_line": "touch x"}, "sets more than the command"),
+    ({"argv": ["touch", "x"]}, "sets more than the command"),
+    ({"program": "touch"}, "sets more than the command"),
+    ({"shellCommand": {"a": "touch x"}}, "sets more than the command"),
     ({"dangerouslyDisableSandbox": True}, "asks to leave the agent's own sandbox"),
     ({"with_escalated_permissions": True}, "asks to leave the agent's own sandbox"),
 ]

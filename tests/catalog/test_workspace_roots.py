@@ -83,10 +83,10 @@ PROJECTS = (
 @pytest.mark.parametrize(
     ("places", "said"),
     [
-        (EVERYTHING, "holds everything else"),
+        (EVERYTHING, "contains everything else"),
         (SYSTEM, "belongs to the system"),
         (PROGRAMS, "programs keep their settings, keys and code in ~/"),
-        (DECIDING, "decides what runs later"),
+        (DECIDING, "can make code run later"),
         (SECRET, "secrets are kept"),
         (ASSENTS, "Assent's own files"),
     ],

@@ -433,13 +433,13 @@ def test_a_pattern_that_can_never_match_is_an_error(key, monkeypatch):
     from assent.model import RuleError
 
     def refuse(text):
-        raise RuleError("pattern can not be used: no")
+        raise RuleError("pattern cannot be used: no")
 
     monkeypatch.setattr(assent_yaml, "compile_glob", refuse)
     monkeypatch.setattr(assent_yaml, "compile_command", refuse)
     error = fault(f"permissions:\n  {key}: [abc]")
     assert (error.message, error.line) == (
-        f'Invalid permissions.{key}.0 "abc": pattern can not be used: no',
+        f'Invalid permissions.{key}.0 "abc": pattern cannot be used: no',
         2,
     )
 

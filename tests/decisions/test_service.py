@@ -57,7 +57,7 @@ def test_a_question_is_kept_whole_until_it_is_answered(node):
         assert (kept.state, kept.tier.value, kept.reason) == (
             State.PENDING,
             "dangerous",
-            "Dangerous command: node runs code",
+            "node runs code",
         )
         assert kept.decision is not None
         answered = await node.decisions.answer(asked.id, Answer(verdict=ALLOW, feedback="go"), ANN)

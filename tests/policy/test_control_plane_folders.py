@@ -295,7 +295,7 @@ def test_no_grant_and_no_rule_answers_for_it(line):
 def test_where_the_disk_can_not_be_seen_the_words_say_what_they_can(line):
     decision, found = said(line, BYPASS, facts=BLIND)
     assert (decision.verdict, bool(found)) == (ASK, True)
-    assert "may be what decides what runs later" in found[0].reason
+    assert "may contain files that make code run later" in found[0].reason
 
 
 @pytest.mark.parametrize("line", NOT_BY_WORDS)
@@ -315,8 +315,8 @@ def test_a_tool_that_deletes_takes_what_is_in_a_folder_with_it():
 
 def test_the_reason_names_what_was_found():
     decision, _ = said("rm -r sub", BYPASS)
-    assert decision.decision_reason == ("/ws/sub/.claude decides what runs later: a person must agree to each change")
-    assert [o.reason for o in decision.reading.operations][-1] == "takes away what decides later what runs"
+    assert decision.decision_reason == ("/ws/sub/.claude can make code run later, so every change is asked about")
+    assert [o.reason for o in decision.reading.operations][-1] == "removes files that can make code run later"
 
 
 @pytest.mark.parametrize("listed", [None, [(f"f{n}", False) for n in range(MOST_NAMES + 1)]])
@@ -325,7 +325,7 @@ def test_what_can_not_be_looked_through_counts_as_holding_it(listed):
     for line in ("rm -r build", "tar xf a.tar -C build", "cp -r build x2", "rm -rf */"):
         decision, found = said(line, BYPASS, facts=facts)
         assert decision.verdict is ASK
-        assert "may be what decides what runs later" in found[0].reason
+        assert "may contain files that make code run later" in found[0].reason
 
 
 def test_looks_have_a_bound_for_the_whole_call():

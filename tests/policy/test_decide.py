@@ -136,7 +136,7 @@ def test_everything_heard_is_kept_also_what_lost():
 
 def test_an_answered_ask_says_what_answered_it():
     decision = judge(MAKE, policy(ask=["Bash"]), consent=Consent(yes=True))
-    assert {o.overruled for o in decision.opinions if o.verdict is ASK} == {"a person said yes to this call"}
+    assert {o.overruled for o in decision.opinions if o.verdict is ASK} == {"a person approved this call"}
     assert decision.scope == "once"
     assert judge(MAKE).scope is None
 

@@ -53,7 +53,7 @@ def test_a_fault_at_any_step_is_a_denial_that_names_it(monkeypatch, step, error,
     monkeypatch.setattr(spine, step, fail)
     decision = decide(call, policy(mode="bypassPermissions", allow=["*"]))
     assert (decision.verdict, decision.decision_source) == (DENY, Source.ERROR)
-    assert decision.decision_reason == f"it can not be decided: {str(error) or type(error).__name__}"
+    assert decision.decision_reason == f"Assent could not decide this call: {str(error) or type(error).__name__}"
     assert decision.reading.unreadable
     assert decision.digest
 
@@ -68,7 +68,7 @@ PARTS = [
     (opinions, "protect"),
     (opinions, "_said"),
     (protections, "_about_assent"),
-    (defaults, "describe"),
+    (defaults, "by_mode"),
     (paths, "normal"),
     (reading, "find_tool"),
 ]
@@ -112,7 +112,7 @@ def test_an_error_that_can_not_be_shown_is_still_a_denial():
     def fail(*_args):
         raise SilentError
 
-    assert decide(facts=fail).decision_reason == "it can not be decided: SilentError"
+    assert decide(facts=fail).decision_reason == "Assent could not decide this call: SilentError"
     (heard,) = [o for o in decide(hooks=[fail]).opinions if o.source is Source.HOOK]
     assert heard.reason == "the hooks failed: SilentError: SilentError"
 
@@ -285,7 +285,7 @@ def test_what_was_stopped_inside_is_asked_about_before_it_runs_outside():
     assert first.decision == "sandboxed"
     again = made.decide(LINE, SESSION, Consent(stopped="writing /etc/x"))
     assert (again.decision, again.boundary) == ("ask", None)
-    assert "it was stopped in the sandbox, and would now run outside: writing /etc/x" in again.decision_reason
+    assert "would run outside the sandbox, which stopped it: writing /etc/x" in again.decision_reason
 
 
 def test_programs_are_looked_for_where_the_agent_would_find_them_too():

@@ -176,7 +176,7 @@ def test_a_call_that_overrides_is_asked_once_more_and_firmly():
     assert judge(plain, guard=denied).verdict is DENY
     asked = judge(again, guard=denied)
     assert (asked.verdict, asked.decision_source) == (ASK, Source.SESSION)
-    assert asked.decision_reason == "refused earlier in this session, and asked for once more"
+    assert asked.decision_reason == "refused earlier in this session, requested again"
 
 
 LINE = look(run("make it", DANGEROUS), executes("/ws/x", owner=0), writes("/tmp/a", DANGEROUS, owner=0, own_cover=True))

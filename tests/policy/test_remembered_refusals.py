@@ -75,7 +75,7 @@ def test_a_call_that_overrides_is_asked_about_firmly():
     decision = decide(bash("ls", override=True), grant)
     assert (decision.verdict, decision.decision_reason) == (
         ASK,
-        "refused earlier in this session: not now, and asked for once more",
+        "refused earlier in this session: not now, requested again",
     )
     allows_all = Grant(id="h", rule=Rule(tool="Bash"))
     assert decide(bash("ls", override=True), grant, allows_all).verdict is ASK

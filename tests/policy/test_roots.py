@@ -118,7 +118,7 @@ def test_a_mode_that_contains_asks_where_no_workspace_is_fixed(mode, session, ve
     allowed = {"/work/p"} if "/work/p" in session.workspace else set()
     assert set(decision.boundary.write_roots) == allowed
     if verdict is not ALLOW:
-        assert decision.decision_reason.endswith("nobody fixed a workspace to run it in")
+        assert decision.decision_reason.endswith("no workspace is set to run it in")
 
 
 @pytest.mark.parametrize("mode", CONTAINING)

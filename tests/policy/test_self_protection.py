@@ -251,7 +251,7 @@ def test_who_deletes_everything_is_told_that_first():
     decision, found = said("rm -rf /", loose=())
     assert (decision.decision_source, decision.decision_reason) == (
         Source.CLASSIFIER,
-        "Destructive command: rm deletes whole trees",
+        "rm deletes whole trees",
     )
     assert {o.verdict for o in found} == {DENY}
 

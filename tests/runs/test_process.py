@@ -111,9 +111,9 @@ def test_a_program_that_fails_or_is_late_ends_the_run_with_the_reason(client, tm
     [
         ({"deny": ["Bash(touch:*)"]}, ["sh", "-c", "touch ran"], "denied by Bash(touch:*)"),
         ({}, ["sh", "-c", "touch ran; cat .env"], "**/.env* is forbidden in a run"),
-        ({}, ["sh", "-c", "touch ran; rm -rf /"], "Destructive command: rm deletes whole trees"),
-        ({"mode": "plan"}, ["touch", "ran"], "mode plan: Dangerous command: touch creates or touches files"),
-        ({}, ["sh", "-c", 'touch ran; rm -rf "$1"', "x", "/"], "Destructive command: rm deletes whole trees"),
+        ({}, ["sh", "-c", "touch ran; rm -rf /"], "rm deletes whole trees"),
+        ({"mode": "plan"}, ["touch", "ran"], "denied by mode plan: touch creates or touches files"),
+        ({}, ["sh", "-c", 'touch ran; rm -rf "$1"', "x", "/"], "rm deletes whole trees"),
     ],
     ids=["a rule", "a forbidden file", "a destructive command", "a mode", "an argument"],
 )
@@ -136,7 +136,7 @@ def test_who_starts_a_program_is_not_asked_about_it_and_that_is_on_record(client
     client.hear("strategy_error", runId=run)  # there is no such file
     (event,) = daemon.api(daemon.owner).get(f"/api/audit?session={run}&type=permission.evaluated").json()["events"]
     told = event["body"]["permissionDecision"]
-    assert (told["verdict"], told["decision_reason"]) == ("allow", "a person said yes to this call")
+    assert (told["verdict"], told["decision_reason"]) == ("allow", "a person approved this call")
     assert told["boundary"]["name"] == "agent"
 
 

@@ -45,7 +45,7 @@ AGAIN = 2
 """… so many times less if it was listed before …"""
 CHECK = 8
 """… and to hold one of them against a pattern."""
-TOO_MUCH = "the line names more paths than are looked at"
+TOO_MUCH = "too many paths to analyse"
 
 
 class Meter:

@@ -42,7 +42,7 @@ def fill(located: Located, ground: OperationContext) -> Iterator[Operation]:
     """Yield the write of names below a folder that nobody knows, where Assent's own files could be among them."""
     if located.known and holds_own(located, ground):
         below = Located(f"{located.path.rstrip('/')}/{UNKNOWN}")
-        yield worse(writing(below, ground), "may write over Assent's own files")
+        yield worse(writing(below, ground), "may overwrite Assent's own files")
 
 
 def lose(
@@ -54,7 +54,7 @@ def lose(
     """
     for look in _looks(located, glob=glob):
         goes = msgspec.structs.replace(look, spared=True, pruned=pruned)
-        yield from _touch(goes, ground, "takes away what decides later what runs", tree=True)
+        yield from _touch(goes, ground, "removes files that can make code run later", tree=True)
 
 
 def overwrite(
@@ -66,7 +66,7 @@ def overwrite(
     """
     for look in _looks(located, glob=glob):
         filled = msgspec.structs.replace(look, shallow=shallow)
-        yield from _touch(filled, ground, "may write over what decides later what runs")
+        yield from _touch(filled, ground, "may overwrite files that can make code run later")
 
 
 def arrive(
@@ -166,7 +166,7 @@ def _bring(kind: Role, source: Word, dest: str, ground: OperationContext, role: 
         named = msgspec.structs.replace(
             look, named=dest.rstrip("/"), dropped=dropped, spared=kind == "link", shallow=not whole
         )
-        yield from _touch(named, ground, "brings along what decides later what runs")
+        yield from _touch(named, ground, "brings in files that can make code run later")
 
 
 def delete(root: Word, ground: OperationContext, names: Sequence[str] = (), *, tested: bool) -> Iterator[Operation]:

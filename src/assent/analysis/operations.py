@@ -53,7 +53,7 @@ def locate(word: Word, place: Place, cwd: str | None) -> Located:
         return Located(UNKNOWN)
 
 
-def connection(host: str, owner: int | None, tier: Tier = SAFE, reason: str = "contacts a machine") -> Operation:
+def connection(host: str, owner: int | None, tier: Tier = SAFE, reason: str = "contacts a host") -> Operation:
     """Return a connection; its tier is its own, the command that makes it has another."""
     return Operation(kind=NET_CONNECT, resource=host, tier=tier, reason=reason, owner=owner)
 
@@ -70,7 +70,7 @@ def secret_read(name: str, owner: int | None, reason: str) -> Operation:
 
 def working(located: Located, owner: int) -> Operation:
     """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
+    where = f"in {located.path}, outside" if located.known else "in a directory that may be outside"
     return Operation(
         kind=FS_READ,
         resource=located.path,
@@ -210,7 +210,7 @@ def writing(
         globbed=glob,
         sweep=tree,
         secret=traits.secret or (glob and may_be_secret(located.path)),
-        impact=f"overwrites {located.path}; on a disk that is everything on it" if device else None,
+        impact=f"overwrites {located.path}; on a disk, everything on it is lost" if device else None,
         rollback="restore the disk from a backup" if device else None,
     )
 
@@ -223,9 +223,9 @@ def _write_tier(located: Located, traits: Traits, *, glob: bool) -> tuple[Tier, 
     if traits.sensitive:
         return DANGEROUS, "writes a sensitive file"
     if glob:
-        return DANGEROUS, "writes whatever a pattern finds"
+        return DANGEROUS, "writes every file that a glob matches"
     if posixpath.basename(located.path).startswith("-"):
-        return DANGEROUS, "writes a file whose name a pattern makes an option"
+        return DANGEROUS, "writes a file whose name may become an option"
     return SAFE, "writes a file in the workspace"
 
 

@@ -60,7 +60,7 @@ _NO_COMMAND = (
         resource=UNKNOWN,
         argv=(UNKNOWN,),
         tier=DANGEROUS,
-        reason="it does not say which command it runs",
+        reason="names no command",
     ),
 )
 
@@ -108,9 +108,9 @@ def _operations(tool: KnownTool, call: ToolCall, place: Place) -> tuple[tuple[Op
         case "inert":
             return structured.of_unknown_use(structured.plain(tool, SAFE, tool.does), call.input, place, PROSE), None
         case "foreign-shell":
-            return _of_unknown_use(tool, tool.does, call, place), "a line of another shell"
+            return _of_unknown_use(tool, tool.does, call, place), "a command of another shell"
         case "unknown":
-            does = tool.does or "what this tool does is not known"
+            does = tool.does or "unknown tool: Assent cannot tell what it does"
             return _of_unknown_use(tool, does, call, place), None
         case _:
             assert_never(tool.shape)
@@ -146,7 +146,7 @@ def _commands(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str 
         operations, why = (
             _held_against(place.shell, line, *read_line(line, where, place.cwd))
             if line is not None
-            else (_NO_COMMAND, "it has no command")
+            else (_NO_COMMAND, "contains no command")
         )
         found += tuple(_shifted(o, len(found)) for o in operations)
         unreadable = unreadable or why
@@ -208,7 +208,7 @@ def _extras(call: ToolCall) -> tuple[Operation, ...]:
     if any(call.input.get(f) for f in _ENVIRONMENTS):
         found.append("sets environment variables for the command")
     if any(call.input.get(f) for f in _FEEDS) or any(_may_run(f, v) for f, v in call.input.items()):
-        found.append("gives the command more than its words")
+        found.append("sets more than the command")
     if any(call.input.get(f) not in (None, False, "use_default") for f in _ESCALATIONS):
         found.append("asks to leave the agent's own sandbox")
     shell = call.input.get("shell")

@@ -87,7 +87,7 @@ def _refuse(path: str, homes: tuple[str, ...], own: tuple[str, ...], *, named: b
     if is_secret(plain):
         return "secrets are kept in folders of that name"
     if is_control_plane(plain):
-        return "what is there decides what runs later"
+        return "files there can make code run later"
     if any(within(path, ours) or within(ours, path) for ours in own):
         return "Assent's own files are there"
     if named:
@@ -103,7 +103,7 @@ def _homes_in(path: str) -> tuple[str, ...]:
 
 def _refuse_always(path: str, homes: tuple[str, ...]) -> str | None:
     if path in _WIDE or _DRIVE.fullmatch(path) or any(within(home, path) for home in homes):
-        return "it holds everything else too"
+        return "it contains everything else too"
     return "it belongs to the system" if _is_of_system(path, homes) else None
 
 

@@ -58,7 +58,7 @@ export function drawCard(card, inbox) {
 // What is heard when one comes to the card: all that one must know to answer, in one breath.
 function spoken(question) {
   const what = question.command || inputText(question);
-  return `${question.agentId || "an agent"} asks: ${question.toolName}, ${grave(question)}: ${what.slice(0, SHORT.longest)}${what.length > SHORT.longest ? " … and more" : ""}. ${question.reason}`;
+  return `${question.agentId || "an agent"} asks: ${question.toolName}, ${grave(question)}: ${what.slice(0, SHORT.longest)}${what.length > SHORT.longest ? " … and more" : ""}. ${reasonOf(question)}`;
 }
 
 // How grave a question is, in words: its tier, which is never told as safe, and what is at stake.
@@ -95,8 +95,12 @@ function brief({ question }) {
   return [why(question), h("div", { class: "input" }, code(text, { ...SHORT, ...coloursOf(question) }), more)];
 }
 
+// The permissions API puts the tier in front of the classifier's reason; the card shows the tier elsewhere.
+const reasonOf = ({ reason, rules = [] }) => (rules.length ? reason : reason.replace(/^(Safe|Dangerous|Destructive) (command|tool): /, ""));
+
 // Why it is asked about. A rule's reason is the word of whoever wrote the rule, a repository perhaps, and not ours.
-function why({ reason, rules = [] }) {
+function why(question) {
+  const [reason, rules = []] = [reasonOf(question), question.rules];
   const words = rules.length ? ["“", told(reason), "” ", h("span", { class: "quiet" }, "is what a rule says: ", rules.map((rule) => [named(rule), " "]))] : told(reason);
   return h("p", { class: "why" }, words);
 }

@@ -153,7 +153,7 @@ def _outside(index: int, view: View, stopped: str) -> list[Opinion]:
     """Ask whether a dangerous call may run outside the sandbox in which it was stopped."""
     if view.reading.operations[index].tier is SAFE:
         return []
-    reason = f"it was stopped in the sandbox, and would now run outside: {stopped}"
+    reason = f"would run outside the sandbox, which stopped it: {stopped}"
     return [Opinion(verdict=ASK, source=Source.SANDBOX, policy="sandbox", reason=reason, operation=index)]
 
 
@@ -162,8 +162,8 @@ def _nowhere(index: int, view: View) -> list[Opinion]:
     roots = view.place.workspace
     if not view.facts.sandbox or (roots and not view.session.guessed):
         return []
-    where = f"`{roots[0]}` is no project" if roots else "this folder cannot be a workspace"
-    reason = f"{view.reading.operations[index].reason}; {where}, and nobody fixed a workspace to run it in"
+    where = f"`{roots[0]}` is not a project" if roots else "this folder cannot be a workspace"
+    reason = f"{view.reading.operations[index].reason}; {where}, and no workspace is set to run it in"
     return [Opinion(verdict=ASK, source=Source.SANDBOX, policy="workspace", reason=reason, operation=index)]
 
 

@@ -14,20 +14,17 @@ from assent.model import (
     FS_READ,
     FS_WRITE,
     SAFE,
-    TOOL_CALL,
     Consent,
     Mode,
     Operation,
     Opinion,
     Source,
-    Tier,
     Verdict,
 )
 from assent.policy.call_view import View
 from assent.policy.guard import Guard
 from assent.policy.modes import Cell, ModeRow
 
-_TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
 _SAID: dict[Cell, Verdict] = {"allow": ALLOW, "ask": ASK, "deny": DENY}
 """Cells that say the same about everything."""
@@ -75,7 +72,7 @@ def _is_chosen(operation: Operation, guard: Guard) -> bool:
 
 def _by_choice(index: int, operation: Operation) -> Opinion:
     name = f"{_DIMENSIONS[operation.kind]}-path-policy"
-    reason = "the default of this run was replaced by allow"
+    reason = "a person allows this by default in this run"
     return Opinion(verdict=ALLOW, source=Source.SESSION, policy=name, reason=reason, operation=index)
 
 
@@ -108,8 +105,8 @@ def _at_the_edge(index: int, operation: Operation, view: View, guard: Guard) -> 
         built_in = default.verdict is None
         verdict = default.verdict or _edge(operation, view, guard)
         if verdict is not ALLOW:
-            where = "is outside the workspace" if built_in else "is not on the list of paths"
-            what = operation.resource if operation.known else "a path that is not known"
+            where = "is outside the workspace" if built_in else "is not on the list of allowed paths"
+            what = operation.resource if operation.known else "an unknown path"
             found.append(
                 Opinion(
                     verdict=verdict,
@@ -128,7 +125,7 @@ def _unseen_repository(index: int, operation: Operation, view: View, guard: Guar
     if view.facts.disk == "known" or not operation.obeys:
         return []
     verdict = guard.merged.unknown_repository
-    reason = f"`{operation.shown}` obeys project settings ({operation.obeys}) on a disk that Assent cannot see"
+    reason = f"`{operation.shown}` reads project settings ({operation.obeys}) that Assent cannot see"
     return [Opinion(verdict=verdict, source=_CLASSIFIER, policy="classifier", reason=reason, operation=index)]
 
 
@@ -143,7 +140,7 @@ def _blocked(index: int, operation: Operation, *, enabled: bool) -> Opinion:
         verdict=ASK if enabled else DENY,
         source=Source.CLASSIFIER,
         policy="classifier",
-        reason=describe(operation),
+        reason=operation.reason,
         operation=index,
         firm=enabled,
         built_in=True,
@@ -162,23 +159,23 @@ def _cell(index: int, operation: Operation, row: ModeRow, guard: Guard, *, held:
     # The tier's own word is what the default mode would say; all else is the mode's.
     if classifier and not sandboxed and verdict is (ALLOW if is_safe else ASK):
         short = len(operation.reason) <= _LONGEST_KEPT
-        return (_by_tier if short else _say_by_tier)(index, verdict, operation.tier, _noun(operation), operation.reason)
+        return (_by_tier if short else _say_by_tier)(index, verdict, operation.reason)
     return Opinion(
         verdict=verdict,
         source=_MODE,
         policy="sandbox" if sandboxed else "mode",
-        reason=f"mode {row.mode}: {describe(operation)}",
+        reason=f"{'runs in the sandbox' if sandboxed else by_mode(verdict, row.mode)}: {operation.reason}",
         operation=index,
         built_in=True,
     )
 
 
-def _say_by_tier(index: int, verdict: Verdict, tier: Tier, noun: str, reason: str) -> Opinion:
+def _say_by_tier(index: int, verdict: Verdict, reason: str) -> Opinion:
     return Opinion(
         verdict=verdict,
         source=_CLASSIFIER,
         policy="classifier",
-        reason=_describe(tier, noun, reason),
+        reason=reason,
         operation=index,
         built_in=True,
     )
@@ -196,14 +193,9 @@ def _value(cell: Cell, operation: Operation, *, held: bool) -> tuple[Verdict, bo
     return (ASK if cell == "looks-else-ask" else DENY), False
 
 
-def describe(operation: Operation) -> str:
-    """Say in one line, for a person, what an operation is and why it is of its tier."""
-    return _describe(operation.tier, _noun(operation), operation.reason)
+_BY = {ALLOW: "allowed by", ASK: "approval required by", DENY: "denied by"}
 
 
-def _noun(operation: Operation) -> str:
-    return "command" if operation.argv else "operation" if operation.kind is not TOOL_CALL else "tool"
-
-
-def _describe(tier: Tier, noun: str, reason: str) -> str:
-    return f"{_TIER_WORDS[tier.rank]} {noun}: {reason}"
+def by_mode(verdict: Verdict, mode: Mode) -> str:
+    """Say that a mode chose a verdict."""
+    return f"{_BY[verdict]} mode {mode}"

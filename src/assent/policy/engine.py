@@ -176,7 +176,8 @@ class Engine:
 
     def refuse(self, call: ToolCall, session: Session, error: Exception) -> Decision:
         """Deny a call because of a fault, and name it."""
-        reason = f"it can not be decided: {_fault(error)}"
+        late = isinstance(error, TookTooLongError)
+        reason = _fault(error) if late else f"Assent could not decide this call: {_fault(error)}"
         operation = Operation(kind=OperationKind.TOOL_CALL, resource=call.tool, tier=Tier.DANGEROUS, reason=reason)
         reading = Reading(
             tool=call.tool, operations=(operation,), tier=Tier.DANGEROUS, reason=reason, unreadable=reason

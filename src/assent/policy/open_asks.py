@@ -13,7 +13,7 @@ from assent.policy.coverage import Coverage
 from assent.policy.guard import Guard
 from assent.policy.modes import ModeRow
 
-SAID_YES = "a person said yes to this call"
+SAID_YES = "a person approved this call"
 _verdict = operator.attrgetter("verdict")
 
 
@@ -34,7 +34,7 @@ def settle(
         else:
             settled.append(opinion)
     if row.covered == "looks-else-deny" and not view.reading.operations[index].reads:
-        settled.append(_by_mode(index, f"mode {row.mode} only looks"))
+        settled.append(_by_mode(index, f"mode {row.mode} allows reading only"))
     return settled
 
 
@@ -70,7 +70,7 @@ def _answer(
         yield _allow(index, Source.MODE, "mode", f"mode {row.mode} does not ask about this")
     elif _tightens(row, ask):
         yield ask
-        yield _by_mode(index, f"mode {row.mode} denies what would be asked: {ask.reason}")
+        yield _by_mode(index, f"mode {row.mode} never asks: {ask.reason}")
     elif not (view.session.interactive and guard.merged.interactive):
         yield ask
         yield Opinion(

@@ -93,7 +93,7 @@ def _opinion(index: int, link: NamedPolicy, rule: Rule, answer: Certainty, fault
     if fault:
         reason = f"the rule {rule.text} could not be evaluated ({fault}), so it counts as matched"
     elif answer is MAYBE:
-        reason = f"it may be what {rule.text} is about, which can not be told from the line"
+        reason = f"may match {rule.text}; the command is not fully resolvable"
     return Opinion(
         verdict=ASK if answer is MAYBE else verdict,
         source=link.source,
@@ -108,7 +108,7 @@ def _opinion(index: int, link: NamedPolicy, rule: Rule, answer: Certainty, fault
     )
 
 
-_WORDS = {ALLOW: "allowed by", ASK: "to be asked about:", DENY: "denied by"}
+_WORDS = {ALLOW: "allowed by", ASK: "approval required by", DENY: "denied by"}
 
 
 _REFUSED = "refused earlier in this session"
@@ -123,7 +123,7 @@ def _session(index: int, operation: Operation, view: View, guard: Guard) -> Iter
                 verdict=ASK if asks else DENY,
                 source=Source.SESSION,
                 policy=decision.name(guard.cwd),
-                reason=_REFUSED + (", and asked for once more" if view.call.override else ""),
+                reason=_REFUSED + (", requested again" if view.call.override else ""),
                 operation=index,
                 firm=asks,
                 certainty=answer,

@@ -41,7 +41,7 @@ COMMANDS = OWN_COMMANDS | {
 }
 """The first of these among the words of a line is what Assent is told to do."""
 
-_NEAR = "it may touch Assent's own files"
+_NEAR = "may touch Assent's own files"
 _LAUNCHERS = ("python", "pypy", "uv", "pipx", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda", "mamba")
 _MANAGERS = frozenset(
     (
@@ -98,11 +98,11 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
     elif replaces or ((operation.mentions or kind is FS_WRITE) and _is_in_doubt(operation, view)):
         found.append(_opinion(ASK, "self-protection", _NEAR, index, firm=True))
     elif operation.hosts and any(_own_endpoint(host, view) for host in operation.hosts):
-        found.append(_opinion(ASK, "self-protection", "it may talk to Assent itself", index, firm=True))
+        found.append(_opinion(ASK, "self-protection", "may contact Assent's own daemon", index, firm=True))
     elif kind is FS_WRITE and (why := _control(operation, view)):
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
     if view.session.confined and view.is_outside(operation):
-        why = f"{operation.shown} is outside the run's workspace: only an admin may allow it"
+        why = f"{operation.shown} is outside the run's workspace; only an admin may allow it"
         found.append(_opinion(ASK, "run-workspace", why, index, firm=True))
     if operation.secret and not embedded and kind in (FS_READ, COMMAND_EXECUTE):
         why = f"{operation.shown} holds secrets" if kind is FS_READ else operation.reason
@@ -116,9 +116,9 @@ def _control(operation: Operation, view: View) -> str | None:
     named = operation.known or operation.globbed or operation.resource.rfind(UNKNOWN + "/") == 0
     shown = operation.shown
     if named and view.traits(operation).control_plane:
-        return f"{shown} decides what runs later: a person must agree to each change"
+        return f"{shown} can make code run later, so every change is asked about"
     if operation.holds:
-        return f"in {shown} may be what decides what runs later: a person must agree to each change"
+        return f"{shown} may contain files that make code run later, so every change is asked about"
     return None
 
 
@@ -210,7 +210,7 @@ def _own_endpoint(host: str, view: View) -> str | None:
         return None
     ports = {_split(e)[1] for e in view.facts.assent_endpoints}
     is_ours = host in view.facts.assent_endpoints or not ports.isdisjoint(port.split("|"))
-    return "it talks to Assent itself" if is_ours else None
+    return "contacts Assent's own daemon" if is_ours else None
 
 
 def _split(host: str) -> tuple[str, str]:

@@ -73,7 +73,7 @@ def _opinion(grant: Grant, answer: Certainty, *, override: bool) -> Opinion:
                 "refused earlier",
                 " in this session" if session else "",
                 f": {grant.feedback}" if grant.feedback else "",
-                ", and asked for once more" if override else "",
+                ", requested again" if override else "",
             )
         ),
         firm=asks,

@@ -27,7 +27,7 @@ _STAKES: tuple[Stake, ...] = (
 """The gravest first."""
 _policy = operator.attrgetter("policy")
 _PRODUCTION = re.compile(r"(?i)(?<![a-z])prod(?:uction)?(?![a-z])")
-_RUNS = re.compile(r"(?i)\b(?:runs?|code|scripts?|evaluates|program)\b")
+_RUNS = re.compile(r"(?i)\b(?:runs?|code|scripts?|evaluates|program|reads project settings)\b")
 
 
 def find_stakes(view: View, opinions: Sequence[Opinion]) -> tuple[Stake, ...]:

@@ -13,6 +13,7 @@ from assent.model import (
     State,
     Tier,
 )
+from assent.wire.tier_prefix import without_tier
 
 Decided: TypeAlias = Literal["approve", "reject", "approve_always"]
 
@@ -60,6 +61,11 @@ class Permission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """The rules whose word the reason is, with the files they were written in."""
     boundary: str | None = None
     """The sandbox profile it must run in."""
+
+    @property
+    def plain_reason(self) -> str:
+        """Return the reason without the tier in front."""
+        return without_tier(self.reason, self.tier, self.tool_name)
 
 
 class PermissionList(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,7 +11,7 @@ from assent.agents.hooks import claude_code, codex, gemini, opencode
 from assent.agents.hooks.messages import LONGEST_REASON, HookAnswer, HookCall
 from assent.model import CallError, Mode
 
-ALLOW = HookAnswer(allow=True, reason="Safe command: ls lists files")
+ALLOW = HookAnswer(allow=True, reason="ls lists files")
 DENY = HookAnswer(allow=False, reason="use `npm test`")
 MUTE = HookAnswer(allow=False, reason="")
 EDIT = HookAnswer(allow=True, reason="edited", updated_input={"command": "ls -l"})
@@ -40,7 +40,7 @@ TABLE = [
         "claude-code",
         "PreToolUse",
         ALLOW,
-        before(permissionDecision="allow", permissionDecisionReason="Safe command: ls lists files"),
+        before(permissionDecision="allow", permissionDecisionReason="ls lists files"),
     ),
     (
         "claude-code",
@@ -116,7 +116,7 @@ TABLE = [
     ),
     ("gemini", "BeforeTool", TRIAL, None),
     ("gemini", "BeforeTool", PROMPT, {"decision": "ask", "reason": "may it?", "systemMessage": "may it?"}),
-    ("opencode", "tool.execute.before", ALLOW, {"allow": True, "reason": "Safe command: ls lists files"}),
+    ("opencode", "tool.execute.before", ALLOW, {"allow": True, "reason": "ls lists files"}),
     ("opencode", "tool.execute.before", DENY, {"allow": False, "reason": "use `npm test`"}),
     (
         "opencode",

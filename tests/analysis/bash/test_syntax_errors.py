@@ -345,7 +345,7 @@ def test_a_deep_stack_is_no_exception():
             worst = deep(levels)
         except RecursionError:
             break
-        if worst.unreadable == "the line is nested too deeply":
+        if worst.unreadable == "the command is nested too deeply":
             break
     assert worst is not None
     assert worst.unreadable

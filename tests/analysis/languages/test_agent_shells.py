@@ -63,7 +63,7 @@ def test_what_a_plain_shell_reads_otherwise_is_not_known(line):
 
 @pytest.mark.parametrize("shell", ["pwsh", "nu", "fish", "csh", "xonsh", "x" * 500])
 def test_lines_of_a_shell_that_is_not_known_are_not_read(shell):
-    assert misread("ls", shell) == f"the agent's shell is {shell[:40]}, whose lines are not read"
+    assert misread("ls", shell) == f"the agent's shell is {shell[:40]}, which Assent does not analyse"
 
 
 @pytest.mark.parametrize(

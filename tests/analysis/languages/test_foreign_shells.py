@@ -56,7 +56,7 @@ LINES = [
 def test_a_line_for_another_shell_is_not_read(line: str, shell: str) -> None:
     found, unreadable = read_line(line, PLACE)
     assert max(o.tier for o in found) is not Tier.SAFE
-    assert unreadable == f"it looks like a line for {shell}, which is not read"
+    assert unreadable == f"looks like a command for {shell}, which Assent does not analyse"
 
 
 @pytest.mark.parametrize(

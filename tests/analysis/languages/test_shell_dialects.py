@@ -104,7 +104,7 @@ def test_what_every_shell_reads_alike_is_not(line: str) -> None:
 def test_a_line_for_another_shell_is_not_read_as_bash(line: str) -> None:
     why = read_line(line, PLACE)[1]
     assert why is not None
-    assert why.endswith("means something else in a shell that is not bash")
+    assert why.endswith("means something else in shells other than bash")
     assert tier(line) is not Tier.SAFE
 
 
@@ -178,7 +178,7 @@ def test_what_zsh_would_run_is_still_found() -> None:
 
 @pytest.mark.parametrize("line", ["echo x >! y", "echo x >>! y", "echo x >&! y", "echo x >!y", "{ ls; } >!y"])
 def test_a_redirection_that_overwrites_in_another_shell_is_unreadable(line: str) -> None:
-    assert read_line(line, PLACE)[1] == "a redirection to `!` means something else in another shell"
+    assert read_line(line, PLACE)[1] == "a redirection to `!` means something else in other shells"
 
 
 def test_text_that_is_fed_in_may_start_with_an_exclamation_mark() -> None:

@@ -94,7 +94,7 @@ def test_the_folder_needs_an_allow_of_its_own() -> None:
     assert found[folder.owner].argv == ("make",)
     assert folder.reason == "works in /tmp/evil, outside the workspace"
     unknown = operations('cd "$X" && make')[-1]
-    assert unknown.reason == "works in a folder that may lie outside the workspace"
+    assert unknown.reason == "works in a directory that may be outside the workspace"
 
 
 def test_a_link_leads_out_of_the_workspace() -> None:

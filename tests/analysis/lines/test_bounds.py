@@ -58,7 +58,7 @@ def test_more_settings_than_are_kept_make_a_line_unreadable(line: str) -> None:
 @pytest.mark.parametrize(("times", "whole"), [(3, True), (4, False)])
 def test_lines_inside_the_line_are_read_up_to_a_length(times: int, whole: bool) -> None:
     unreadable = read_line("eval " * times + "echo " + "x" * 40_000, PLACE)[1]
-    assert unreadable == (None if whole else "the lines inside the line are too long")
+    assert unreadable == (None if whole else "the nested scripts are too long to analyse")
 
 
 def test_length_does_not_hide_code_from_the_network() -> None:

@@ -67,25 +67,25 @@ def test_known_options_are_taken_apart(line: str, present: set[str], values: lis
 @pytest.mark.parametrize(
     ("line", "fault"),
     [
-        ("-z", "`-z` is not an option of `x` that is known"),
-        ("-az", "`-z` is not an option of `x` that is known"),
-        ("--zap", "`--zap` is not an option of `x` that is known"),
+        ("-z", "`-z` is not a known option of `x`"),
+        ("-az", "`-z` is not a known option of `x`"),
+        ("--zap", "`--zap` is not a known option of `x`"),
         ("--verbose=1", "`--verbose` of `x` takes no value"),
-        ("--verb", "`--verb` is short for an option of `x`; it has to be written out"),
-        ("--a", "`--a` is short for an option of `x`; it has to be written out"),
+        ("--verb", "`--verb` abbreviates an option of `x`; write it out"),
+        ("--a", "`--a` abbreviates an option of `x`; write it out"),
         ("-n", "`-n` of `x` has no value"),
         ("--pair a", "`--pair` of `x` has no value"),
-        ("-n -x f", "the value of `-n` looks like an option; it has to be attached"),
-        ("--number --all f", "the value of `--number` looks like an option; it has to be attached"),
-        ("-n -- f", "the value of `-n` looks like an option; it has to be attached"),
-        ("--pair -x b f", "the value of `--pair` looks like an option; it has to be attached"),
-        ("-n -1x f", "the value of `-n` looks like an option; it has to be attached"),
-        ("-a -- f -x", "`-x` stands behind `--` and could still be an option of `x`"),
-        ("-i -- -x", "`-x` stands behind `--` and could still be an option of `x`"),
-        ("-n $", "the value of `-n` could be more than one word when it runs"),
-        ("$", "a word of `x` is only known when it runs and could be an option"),
-        ("-a$", "a word of `x` is only known when it runs and could be an option"),
-        ("*", "a word of `x` is only known when it runs and could be an option"),
+        ("-n -x f", "the value of `-n` looks like an option; attach it to `-n`"),
+        ("--number --all f", "the value of `--number` looks like an option; attach it to `--number`"),
+        ("-n -- f", "the value of `-n` looks like an option; attach it to `-n`"),
+        ("--pair -x b f", "the value of `--pair` looks like an option; attach it to `--pair`"),
+        ("-n -1x f", "the value of `-n` looks like an option; attach it to `-n`"),
+        ("-a -- f -x", "`-x` comes after `--` and could still be an option of `x`"),
+        ("-i -- -x", "`-x` comes after `--` and could still be an option of `x`"),
+        ("-n $", "the value of `-n` may be more than one word at run time"),
+        ("$", "a word of `x` is known only at run time and could be an option"),
+        ("-a$", "a word of `x` is known only at run time and could be an option"),
+        ("*", "a word of `x` is known only at run time and could be an option"),
     ],
 )
 def test_everything_else_is_a_fault(line: str, fault: str) -> None:
@@ -94,7 +94,7 @@ def test_everything_else_is_a_fault(line: str, fault: str) -> None:
 
 def test_an_ambiguous_short_form_is_unknown() -> None:
     text = TEXT.replace("--verbose", "--verbose --version")
-    assert match_words("x", entry(text), words("--ver")).fault == "`--ver` is not an option of `x` that is known"
+    assert match_words("x", entry(text), words("--ver")).fault == "`--ver` is not a known option of `x`"
 
 
 def test_a_short_form_still_tells_what_its_value_is() -> None:
@@ -135,7 +135,7 @@ def test_behind_the_first_argument_dashes_are_not_the_programs_own() -> None:
 
 def test_a_line_given_with_an_equals_sign_can_be_read_in_two_ways() -> None:
     lines = entry(TEXT.replace("number, -o", "number, -c: line, -o"))
-    assert match_words("x", lines, words("-c=f")).fault == "`-c=` of `x` can be read in two ways"
+    assert match_words("x", lines, words("-c=f")).fault == "`-c=` of `x` is ambiguous"
     assert match_words("x", lines, words("-cf")).fault is None
 
 
@@ -154,16 +154,16 @@ def test_a_word_with_one_dash_may_be_one_option() -> None:
     mixed = entry("x:\n  does: a\n  tier: safe\n  flags: -br\n  values: {-type: text}\n  args: text*\n")
     found = match_words("x", mixed, words("-br -type A h"))
     assert (found.fault, found.present, [w.text for w in found.operands]) == (None, {"-br", "-type"}, ["h"])
-    assert match_words("x", mixed, words("-bx")).fault == "`-bx` is not an option of `x` that is known"
+    assert match_words("x", mixed, words("-bx")).fault == "`-bx` is not a known option of `x`"
 
 
 def test_pairs() -> None:
     pairs = entry("x:\n  does: a\n  tier: safe\n  options: pairs\n  values: {if=: read}\n")
     found = match_words("x", pairs, words("if=a"))
     assert [(n, w.text) for n, _, w in found.values] == [("if=", "a")]
-    assert match_words("x", pairs, words("zz=a")).fault == "`zz` is not an argument of `x` that is known"
+    assert match_words("x", pairs, words("zz=a")).fault == "`zz` is not a known argument of `x`"
     assert match_words("x", pairs, words("if")).fault
-    assert match_words("x", pairs, words("-x")).fault == "`-x` is not an argument of `x` that is known"
+    assert match_words("x", pairs, words("-x")).fault == "`-x` is not a known argument of `x`"
     assert [w.text for w in match_words("x", pairs, words("-- -x")).operands] == ["-x"]
 
 
@@ -190,7 +190,7 @@ def test_a_bundle_without_a_dash_takes_its_values_in_order() -> None:
     found = match_words("x", bundled, words("xfC a b c"))
     assert [(n, w.text) for n, _, w in found.values] == [("-f", "a"), ("-C", "b")]
     assert [w.text for w in found.operands] == ["c"]
-    assert match_words("x", bundled, words("xq")).fault == "`q` is not an option of `x` that is known"
+    assert match_words("x", bundled, words("xq")).fault == "`q` is not a known option of `x`"
     assert match_words("x", bundled, words("-xz")).present == {"-x", "-z"}
     assert match_words("x", bundled, ()).fault is None
 
@@ -204,7 +204,7 @@ def test_subcommands() -> None:
     found = match_words("x", tree, words("-q s -z f"))
     assert (found.name, found.fault, found.present) == ("x s", None, {"-z"})
     assert found.parents == ((tree, {"-q"}, {"-q"}),)
-    assert match_words("x", tree, words("t")).fault == "`x t` is not a subcommand that is known"
+    assert match_words("x", tree, words("t")).fault == "`x t` is not a known subcommand"
     assert match_words("x", tree, words("$")).fault
     assert match_words("x", tree, words("s -q")).fault
     assert [w.text for w in match_words("x", tree, words("any -z -q")).operands] == ["-z", "-q"]
@@ -239,7 +239,7 @@ def test_options_end_at_the_command_that_is_run() -> None:
     ordered = entry("x:\n  does: a\n  tier: safe\n  flags: -q +\n  ordered: true\n  args: text*\n")
     found = match_words("x", ordered, words("-q +x cmd -q"))
     assert [w.text for w in found.operands] == ["cmd", "-q"]
-    assert found.fault == "`+x` is not an option of `x` that is known"
+    assert found.fault == "`+x` is not a known option of `x`"
 
 
 @pytest.mark.parametrize(

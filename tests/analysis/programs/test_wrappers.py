@@ -172,7 +172,7 @@ def test_the_layers_are_told_outermost_first(line: str, through: tuple[str, ...]
 
 def test_a_line_that_is_only_known_at_run_time_is_unreadable_but_still_searched() -> None:
     found, why = read_line('bash -c "rm $X"', PLACE)
-    assert why == "a line inside the line is only known when it runs"
+    assert why == "a nested script is known only at run time"
     assert any(o.argv[:1] == ("rm",) for o in found)
 
 
@@ -221,11 +221,11 @@ def test_running_something_safe_is_safe(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("env -S 'ls $X'", "words inside a word are only known when it runs"),
-        ("env -S 'ls\\_x'", "words inside a word are only known when it runs"),
-        ('env -S "rm $X"', "words inside a word are only known when it runs"),
-        ("env -S 'ls #x' y", "words inside a word are only known when it runs"),
-        ("env -S 'rm \"x' y", "a quote inside a word is not closed"),
+        ("env -S 'ls $X'", "words inside a quoted argument are known only at run time"),
+        ("env -S 'ls\\_x'", "words inside a quoted argument are known only at run time"),
+        ('env -S "rm $X"', "words inside a quoted argument are known only at run time"),
+        ("env -S 'ls #x' y", "words inside a quoted argument are known only at run time"),
+        ("env -S 'rm \"x' y", "a quote inside an argument is not closed"),
     ],
 )
 def test_words_of_env_that_can_not_be_told_apart_are_unreadable(line: str, why: str) -> None:

@@ -354,11 +354,11 @@ def test_a_decision_is_remembered_for_its_environment_alone():
 @pytest.mark.parametrize(
     ("folder", "home", "why"),
     [
-        ("/tmp/x", HOME, "where anybody may write"),
+        ("/tmp/x", HOME, "in a folder that anybody can write to"),
         ("/ws/bin", HOME, "in the workspace"),
         ("bin", HOME, "in the workspace"),
         ("/tmp/home/bin", "/tmp/home", None),
-        ("/tmp/x", None, "where anybody may write"),
+        ("/tmp/x", None, "in a folder that anybody can write to"),
         ("/opt/bin", HOME, None),
     ],
 )

@@ -146,9 +146,9 @@ def test_what_a_pattern_is_about_lies_below_its_ancestors_only():
 
 
 def test_a_pattern_that_can_never_be_one_is_refused():
-    with pytest.raises(RuleError, match="pattern can not be used"):
+    with pytest.raises(RuleError, match="pattern cannot be used"):
         compile_glob("/a/[z-a]*")
-    with pytest.raises(RuleError, match="pattern can not be used"):
+    with pytest.raises(RuleError, match="pattern cannot be used"):
         compile_expression("(")
 
 

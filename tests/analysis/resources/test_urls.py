@@ -95,7 +95,7 @@ def test_what_not_everybody_reads_alike_is_no_url(url):
 def test_a_fetch_of_more_addresses_than_anybody_looks_at_is_refused():
     few, many = ({"urls": [f"https://h{i}.example/" for i in range(count)]} for count in (100, 101))
     assert len(fetch("WebFetch", few)) == 100
-    with pytest.raises(CallError, match="more than 100 addresses"):
+    with pytest.raises(CallError, match="more than 100 URLs"):
         fetch("WebFetch", many)
 
 

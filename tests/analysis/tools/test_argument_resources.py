@@ -333,7 +333,7 @@ def test_what_is_beyond_the_bounds_is_refused():
         ({"x": packed}, "nested more than"),
         ({"x": ["a"] * (MOST_VALUES + 1)}, "more than 10000 values"),
         ({"x": [f"/etc/{i}" for i in range(MOST_PATHS + 1)]}, "more than 800 files"),
-        ({"args": "a " * 1_001}, "`args` holds more than 1000 words"),
+        ({"args": "a " * 1_001}, "`args` has more than 1000 words"),
     ):
         with pytest.raises(CallError, match=why):
             found(given, facts=Facts())

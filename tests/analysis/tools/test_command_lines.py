@@ -65,7 +65,7 @@ def test_what_cannot_be_undone_and_what_is_not_known_is_kept():
 
 def test_lines_are_bounded():
     assert len(found({"x": [{"command": f"assent approve {i}"} for i in range(MOST_LINES)]})) == MOST_LINES
-    with pytest.raises(CallError, match="more than 64 command lines"):
+    with pytest.raises(CallError, match="more than 64 commands"):
         found({"x": [{"command": f"assent approve {i}"} for i in range(MOST_LINES + 1)]})
     deep: object = {"command": "assent approve 3"}
     for _ in range(DEEPEST + 1):

@@ -128,7 +128,7 @@ def test_what_lies_deeper_than_anybody_looks_may_be_any_file():
 def test_a_call_that_names_more_files_than_anybody_looks_at_is_refused(field):
     many = [{"path": f"f{i}"} for i in range(MOST_PATHS + 1)]
     for tool in ("Read", "Write", "Grep"):
-        with pytest.raises(CallError, match="it names more than"):
+        with pytest.raises(CallError, match="names more than"):
             touched(tool, {"pattern": "x", field: many})
 
 
@@ -214,4 +214,4 @@ def test_more_is_not_deleted_than_is_looked_at():
     few, many = (ToolCall(tool="Delete", input={"paths": [f"d{i}" for i in range(n)]}, cwd="/ws") for n in (20, 700))
     assert engine.decide(few, SESSION).verdict is Verdict.ASK
     refused = engine.decide(many, SESSION)
-    assert (refused.verdict, "deletes more than is looked at" in refused.decision_reason) == (Verdict.DENY, True)
+    assert (refused.verdict, "deletes too many files" in refused.decision_reason) == (Verdict.DENY, True)

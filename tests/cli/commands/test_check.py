@@ -30,10 +30,10 @@ def policy(here):
         (["ls"], 0, "allow: "),
         (["ls", "-la"], 0, "allow: "),
         (["npm test"], 0, "allow: allowed by Bash(npm test)"),
-        (["git", "log", "--oneline"], 3, "ask: to be asked about: Bash(git log:*)"),
+        (["git", "log", "--oneline"], 3, "ask: approval required by Bash(git log:*)"),
         (["wget example.com"], 4, "deny: use curl"),
-        (["rm -rf /"], 4, "deny: Destructive"),
-        (["ls; rm -rf /"], 4, "deny: Destructive"),
+        (["rm -rf /"], 4, "deny: "),
+        (["ls; rm -rf /"], 4, "deny: "),
         (["--tool", "Write", "a.txt"], 0, "allow: "),
         (["--tool", "Write", "/etc/hosts"], 3, "ask: "),
         (["--tool", "Write", '{"file_path": "/etc/hosts"}'], 3, "ask: "),
@@ -272,7 +272,7 @@ def test_a_file_that_decides_later_is_no_other_by_another_name(here, capsys, nam
     for path in (name, "kept/real", "sub/alias", "also/real", "sub/../kept/real"):
         for words in (["--tool", "Write", path], ["--tool", "Edit", path], [f"echo x > {path}"]):
             assert main(["check", "--mode", mode, *words]) == exit_codes.ASK
-            assert "decides what runs later" in capsys.readouterr().out
+            assert "can make code run later" in capsys.readouterr().out
     assert main(["check", "--mode", mode, "--tool", "Write", "kept/other"]) == exit_codes.OK
 
 

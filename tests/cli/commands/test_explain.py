@@ -45,7 +45,7 @@ def test_each_command_stands_below_the_one_that_runs_it(here, capsys):
         "│  │        ├─ ✓ date  date shows the time",
         "│  │        └─ ✓ echo a  echo prints words",
         "│  └─ ✓ bash -c pwd  bash reads a line",
-        "│     └─ ✓ pwd  pwd shows the current folder",
+        "│     └─ ✓ pwd  pwd shows the working directory",
     ]
 
 
@@ -150,7 +150,7 @@ def test_a_destructive_part_names_its_impact(here, capsys):
 
 def test_a_boundary_is_named(here, capsys):
     out = explained(capsys, "--mode", "on_failure", "npm test")
-    assert out.startswith("sandboxed: mode on_failure")
+    assert out.startswith("sandboxed: runs in the sandbox: ")
     assert "sandbox: workspace-write" in out
 
 

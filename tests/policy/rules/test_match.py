@@ -89,7 +89,7 @@ def test_a_deny_that_may_match_asks_firmly():
     assert decision.verdict is ASK
     (said,) = [o for o in decision.opinions if o.policy == "deny-rules"]
     assert (said.verdict, said.firm, said.certainty.value) == (ASK, True, "maybe")
-    assert "may be what Bash(rm:*) is about" in decision.decision_reason
+    assert "may match Bash(rm:*)" in decision.decision_reason
 
 
 def test_an_ask_that_may_match_asks_softly():
@@ -134,7 +134,7 @@ def test_no_number_of_a_project_s_questions_hides_the_user_s_own_in_strict():
 REASONS = [
     ("deny", None, "denied by Bash(x)"),
     ("deny", "use y instead", "use y instead"),
-    ("ask", None, "to be asked about: Bash(x)"),
+    ("ask", None, "approval required by Bash(x)"),
     ("allow", None, "allowed by Bash(x)"),
 ]
 

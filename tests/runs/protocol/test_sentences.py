@@ -272,7 +272,7 @@ def test_a_step_that_can_not_take_what_the_run_is_given_fails_as_any_other(clien
     assert outcomes(client, run) == ["error", "completed"]
     errors = [m["event"]["error"] for m in client.heard if m.get("event", {}).get("status") == "error"]
     assert errors == [
-        "what the run was given cannot be put in: the line holds the invisible character U+001B; nothing was run"
+        "what the run was given cannot be put in: the command contains the invisible character U+001B; nothing was run"
     ]
     strict = client.prepare(write_strategy(tmp_path, line.replace("continue", "stop")))["runId"]
     client.send("start_run", runId=strict, input="a\x1bb")

@@ -43,7 +43,7 @@ def is_decimal(text: str) -> bool:
 
 def too_long(line: str) -> str | None:
     """Say that a line is too long to be parsed, or None."""
-    return f"the line is longer than {LONGEST} characters" if len(line) > LONGEST else None
+    return f"the command is longer than {LONGEST} characters" if len(line) > LONGEST else None
 
 
 def refuse(line: str) -> str | None:
@@ -67,7 +67,7 @@ def odd_letter(text: str) -> str | None:
     if found is not None:
         return _describe(found[0])
     found = _LOOKALIKE.search(text)
-    return None if found is None else f"the line holds {_named(found[0])}, which looks like another character"
+    return None if found is None else f"the command contains {_named(found[0])}, which looks like another character"
 
 
 def reserved(text: str) -> bool:
@@ -77,8 +77,8 @@ def reserved(text: str) -> bool:
 
 def _describe(character: str) -> str:
     if character == UNKNOWN:
-        return "the line holds a reserved character"
-    return f"the line holds the invisible character {_named(character)}"
+        return "the command contains a reserved character"
+    return f"the command contains the invisible character {_named(character)}"
 
 
 def _named(character: str) -> str:

@@ -56,4 +56,4 @@ class Notes:
 
     def _compare(self) -> None:
         if self.lists & self.arrays:
-            self.blame("a declaration evaluates a text as the elements of an array")
+            self.blame("a declaration evaluates text as array elements")

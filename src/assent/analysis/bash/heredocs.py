@@ -17,7 +17,7 @@ _TABS = re.compile(r"^\t+", re.MULTILINE)
 def read_bodies(scanner: Scanner, pending: list[HereText]) -> None:
     """Read the bodies that follow the end of this line, in the order of their operators."""
     if "\n" in scanner.source[pending[0].start : scanner.at]:
-        scanner.notes.blame("a here-document starts on another line than its command ends")
+        scanner.notes.blame("a here-document starts on a later line than its command ends")
     scanner.at += 1
     for here in pending:
         _read_body(scanner, here)
@@ -44,12 +44,12 @@ def _find_end(scanner: Scanner, here: HereText) -> tuple[int, int]:
     for match in line.finditer(scanner.source, scanner.at):
         if here.expands and _continues(scanner.source, scanner.at, match.start()):
             # bash joins such lines before it looks for the delimiter
-            scanner.notes.blame("a line of a here-document is continued before its end")
+            scanner.notes.blame("a backslash joins the last lines of a here-document")
         elif not match[1]:
             return match.start(), match.end() + 1
         elif scanner.depth and ")" in match[1]:
-            scanner.notes.blame("the end of a here-document is followed by `)`")
-    scanner.notes.blame("a here-document has no end")
+            scanner.notes.blame("the delimiter of a here-document is followed by `)`")
+    scanner.notes.blame("a here-document has no closing delimiter")
     return scanner.end, scanner.end
 
 

@@ -56,12 +56,12 @@ class Parser(CommandScanner):
         while self.at < self.end:
             keyword = TOKEN.match(self.source, self.at)
             text = keyword[0] if keyword else self.source[self.at]
-            self.notes.blame(f"`{text}` is not expected here")
+            self.notes.blame(f"unexpected `{text}`")
             self.at += len(text)
             self.spend(4)
             items += self.sequence().items
         if self.pending:
-            self.notes.blame("a here-document has no end")
+            self.notes.blame("a here-document has no closing delimiter")
         return Sequence(tuple(items))
 
     def enclosed(self) -> Sequence:
@@ -70,7 +70,7 @@ class Parser(CommandScanner):
         body = self.sequence() if self.deeper() else Sequence(())
         self.depth -= 1
         if self.pending:
-            self.notes.blame("a here-document has no end")
+            self.notes.blame("a here-document has no closing delimiter")
         self.pending = outer
         self.expect(")")
         return body
@@ -173,7 +173,7 @@ class Parser(CommandScanner):
         keyword = TOKEN.match(self.source, self.at)
         continued = "\n" in self.source[begin : self.at]
         if keyword is not None and (keyword[0] == "!" or (keyword[0] == "time" and continued)):
-            self.notes.blame(f"`{keyword[0]}` is not expected here")
+            self.notes.blame(f"unexpected `{keyword[0]}`")
         return self.plain_command(keyword)
 
     def plain_command(self, keyword: re.Match[str] | None) -> Statement | None:
@@ -258,7 +258,7 @@ class Parser(CommandScanner):
             return self.count()
         name = _NAMED.match(self.source, self.at)
         if name is None:
-            self.notes.blame(f"`{keyword}` has no plain name")
+            self.notes.blame(f"the variable of `{keyword}` is not a plain name")
             return Group("{…}", Sequence(()))
         self.at = name.end()
         self.skip_lines()
@@ -332,7 +332,7 @@ class Parser(CommandScanner):
         if match is None or isinstance(name, Assignment):
             return Simple(words=(name,))
         if not isinstance(name, str):
-            self.notes.blame("the name of a function is not plain")
+            self.notes.blame("a function name is not plain")
             name = ""
         self.at = match.end()
         return self.function_body(name)
@@ -342,7 +342,7 @@ class Parser(CommandScanner):
         self.skip_blanks()
         name = _FUNCTION_NAME.match(self.source, self.at)
         if name is None:
-            self.notes.blame("the name of a function is not plain")
+            self.notes.blame("a function name is not plain")
             return Group("{…}", Sequence(()))
         self.at = name.end()
         self.skip_blanks()
@@ -371,7 +371,7 @@ class Parser(CommandScanner):
         keyword = TOKEN.match(self.source, self.at)
         body = None if keyword is not None and keyword[0] in {"!", "time", "coproc"} else self.command()
         if body is None or second_word(body) in RESERVED:
-            self.notes.blame("`coproc` has no plain command")
+            self.notes.blame("`coproc` is followed by no plain command")
         if body is None:
             return Group("coproc", Sequence(()), name)
         return Group("coproc", Sequence(((body, True),)), name)

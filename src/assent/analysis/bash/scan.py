@@ -84,7 +84,7 @@ class Scanner(ABC):
         step()
         self.notes.steps -= steps
         if self.notes.steps < 0:
-            self.notes.blame("the line is made of too many parts")
+            self.notes.blame("the command has too many parts")
             self.at = self.end
 
     def spent(self) -> str:
@@ -97,7 +97,7 @@ class Scanner(ABC):
         self.depth += 1
         if self.depth <= DEEPEST:
             return True
-        self.notes.blame("the line is nested too deeply")
+        self.notes.blame("the command is nested too deeply")
         self.at = self.end
         return False
 
@@ -134,7 +134,7 @@ class Scanner(ABC):
             else:
                 break
         if groups:
-            self.notes.blame("a group in a pattern is not closed")
+            self.notes.blame("a group in a glob is not closed")
         if len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].quoted:
             text = parts[0].text
             return text if _SPECIAL.search(text) is None else tuple(parts)
@@ -198,18 +198,18 @@ class Scanner(ABC):
             text = following if following and following in escapable else "\\" + following
             parts.append(Text(text, quoted=True))
         elif self.at and self.source[self.at - 1] not in ' \t\n"':
-            self.notes.blame("a line is continued inside a word")
+            self.notes.blame("a backslash joins two lines inside a word")
         self.at += 2
 
     def backslash(self, parts: list[Part]) -> None:
         """Read a backslash outside quotes."""
         following = self.source[self.at + 1 : self.at + 2]
         if not following:
-            self.notes.blame("the line ends in a backslash")
+            self.notes.blame("the command ends in a backslash")
         elif following != "\n":
             parts.append(Text(following, quoted=True))
         elif parts and self.source[self.at + 2 : self.at + 3] not in {"", " ", "\t", "\n"}:
-            self.notes.blame("a line is continued inside a word")
+            self.notes.blame("a backslash joins two lines inside a word")
         self.at += 2
 
     def here_text(self) -> tuple[Part, ...]:
@@ -231,7 +231,7 @@ class Scanner(ABC):
                 self.at += 1
                 self.double_quoted(parts)
             case "[":
-                self.notes.blame("`$[` is an old form of arithmetic")
+                self.notes.blame("`$[` is obsolete arithmetic")
                 parts.append(Text("$[", quoted=True))
                 self.at += 2
             case _:
@@ -248,9 +248,9 @@ class Scanner(ABC):
         match = _ANSI.match(self.source, self.at)
         text = None if match is None else decode(match[1])
         if text is None:
-            self.notes.blame("the text in `$'…'` is not surely known")
+            self.notes.blame("the text in `$'…'` is ambiguous")
         elif reserved(text):
-            self.notes.blame("the line holds a reserved character")
+            self.notes.blame("the command contains a reserved character")
         parts.append(Text(text or "", quoted=True))
         self.at = self.end if match is None else match.end()
 
@@ -283,7 +283,7 @@ class Scanner(ABC):
             self.at = self.end
         else:
             if '"' in escapable and "{" in match[1] and _BARE_QUOTE.search(match[1]):
-                self.notes.blame("braces may be expanded where a quote inside backquotes ends the one around them")
+                self.notes.blame("a quote inside backquotes may end the quote around them, and then braces expand")
             text = re.sub(r"\\(.)", lambda found: found[found[1] in escapable], match[1])
             self.at = match.end()
         if self.deeper():
@@ -303,7 +303,7 @@ class Scanner(ABC):
             return
         head = _HEAD.match(self.source, self.at)
         if head is None:
-            self.notes.blame("an expansion `${…}` is not understood")
+            self.notes.blame("Assent does not analyse this form of `${…}`")
             self.at += 2
             name, index = "", None
         else:
@@ -322,7 +322,7 @@ class Scanner(ABC):
         """Read the operator behind a name; those that assign, evaluate or look elsewhere are faults."""
         match = _OPERATOR.match(self.source, self.at)
         if match is None or counts:
-            self.notes.blame("an expansion `${…}` assigns, evaluates or is not understood")
+            self.notes.blame("an expansion `${…}` assigns, evaluates or has a form that Assent does not analyse")
             return ()
         self.at = match.end()
         return self.offsets() if match[0] == ":" else ()
@@ -335,7 +335,7 @@ class Scanner(ABC):
             return ()
         self.at = match.end()
         if _pastes(match[0]):
-            self.notes.blame("the offset in `${…}` puts a name together")
+            self.notes.blame("the offset in `${…}` computes a variable name")
         return (Arithmetic(tuple(IDENTIFIER.findall(match[0])), (), (), quoted=True),)
 
     def operand(self, *, quoted: bool) -> tuple[Part, ...]:
@@ -360,7 +360,7 @@ class Scanner(ABC):
         if self.at >= self.end:
             self.notes.blame("`${` is not closed")
         if any(isinstance(part, (Substitution, Arithmetic)) for part in parts):
-            self.notes.blame("an expansion `${…}` holds code")
+            self.notes.blame("an expansion `${…}` contains code")
         self.at += 1
         return tuple(parts)
 
@@ -389,9 +389,9 @@ class Scanner(ABC):
                 start = self.at
                 self.backquoted(parts, quoted=True)
                 if '\\"' in self.source[start : self.at]:
-                    self.notes.blame("a quote is escaped inside backquotes, and those inside a sum")
+                    self.notes.blame("a quote is escaped inside backquotes inside an arithmetic expression")
             else:
-                self.notes.blame("an arithmetic expression holds more than numbers and names")
+                self.notes.blame("an arithmetic expression contains more than numbers and names")
                 self.at += 1
         self.depth -= 1
         return self.calculated(begin, "".join(plain), tuple(parts), quoted=quoted)
@@ -401,13 +401,13 @@ class Scanner(ABC):
         if self.source.startswith("))", self.at):
             self.at += 2
         else:
-            self.notes.blame("`((` is not closed, or holds commands")
+            self.notes.blame("`((` is not closed, or contains commands")
             if self.peek() and self.notes.retries:
                 self.notes.retries -= 1
                 self.at = begin
                 return None
         if _pastes(text):
-            self.notes.blame("an arithmetic expression puts a name together")
+            self.notes.blame("an arithmetic expression computes a variable name")
         names = tuple(IDENTIFIER.findall(text))
         assigned = tuple(a or b for a, b in _ASSIGNED.findall(text))
         return Arithmetic(names, assigned, parts, quoted, text)

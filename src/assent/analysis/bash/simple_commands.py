@@ -65,7 +65,7 @@ class CommandScanner(Scanner):
             elif not words and (match := _ASSIGN.match(source, self.at)):
                 assignments.append(self.assignment(match))
                 if match[4] and redirections:
-                    self.notes.blame("an array is assigned behind a redirection")
+                    self.notes.blame("an array is assigned after a redirection")
             elif source[self.at] == "(" and len(words) == 1 and not assignments and not redirections:
                 return self.short_function(words[0])
             elif run := _RUN.match(source, self.at):
@@ -93,7 +93,7 @@ class CommandScanner(Scanner):
         word = self.word()
         braced = self.source[start] == "{" and self.source[self.at - 1 : self.at + 1] in {"}<", "}>"}
         if braced and "[" in self.source[start : self.at]:
-            self.notes.blame("a redirection keeps its descriptor in a place that is not a plain name")
+            self.notes.blame("a redirection stores its descriptor in a computed variable name")
         return word
 
     def assignment(self, match: re.Match[str]) -> Assignment:
@@ -111,7 +111,7 @@ class CommandScanner(Scanner):
             self.skip_lines()
         self.expect(")")
         if index is not None or _ENDING.match(self.source, self.at) is None:
-            self.notes.blame("an array is assigned in a way that is not understood")
+            self.notes.blame("Assent does not analyse this form of array assignment")
         return Assignment(name, "", tuple(items), bool(plus), index)
 
     def redirection(self, match: re.Match[str]) -> Redirection:

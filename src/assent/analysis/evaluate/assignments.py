@@ -75,7 +75,7 @@ class Evaluator(Expander):
             name = node.prefix[1:-1]
             self.bind(name, UNKNOWN_NUMBER.or_else(self.scope.value(name)))  # nothing is set where it fails
         if (isinstance(node.target, HereText) or node.operator == "<<<") and node.prefix.strip("0"):
-            self.notes.blame("a text is fed to a descriptor of its own")
+            self.notes.blame("text is fed to a file descriptor other than stdin")
         if isinstance(node.target, HereText):
             body = concatenate([self.part(part) for part in node.target.body])
             return Redirect("here", word_of(body))
@@ -84,13 +84,13 @@ class Evaluator(Expander):
             return Redirect("here", Word(value.text + "\n", value.variables, value.feeds, hints=value.hints))
         target = self.target(node.target)
         if node.operator == "<" and target.stream and node.prefix.strip("0"):
-            self.notes.blame("a text is fed to a descriptor of its own")
+            self.notes.blame("text is fed to a file descriptor other than stdin")
         if node.operator in {">&", "<&"} and target.known and is_decimal(target.text.rstrip("-")):
             return Redirect("descriptor", target)
         if node.operator in {">&", "<&"} and target.text == "-":
             return Redirect("descriptor", target)
         if node.operator == ">&" and (target.chosen or not _ONCE.fullmatch(target.text)):
-            self.notes.blame("`>&` expands the name of a file once more, also in quotes")
+            self.notes.blame("`>&` expands a file name a second time, even in quotes")
         return Redirect(_DIRECTIONS.get(node.operator, "write"), target)
 
 

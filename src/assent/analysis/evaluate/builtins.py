@@ -99,7 +99,7 @@ def _exec(walker: Walker, _: Sequence[Word]) -> None:
     directions = {each.direction for each in walker.commands[-1].redirects}
     walker.scope.diverted = walker.scope.diverted or not directions <= {"write"}
     if any(each.direction == "here" or each.target.feeds for each in walker.commands[-1].redirects):
-        walker.notes.blame("`exec` gives the shell another input")
+        walker.notes.blame("`exec` replaces the input of the shell")
 
 
 def _forget(walker: Walker, _: Sequence[Word]) -> None:
@@ -138,7 +138,7 @@ def _is_name(walker: Walker, word: Word) -> bool:
     step()
     if _NAME.fullmatch(word.text) and not word.splits:
         return True
-    walker.notes.blame("a built-in command evaluates a name that is not plain")
+    walker.notes.blame("builtin evaluates a computed variable name")
     walker.scope.forget()
     return False
 
@@ -232,7 +232,7 @@ def _wait(walker: Walker, words: Sequence[Word]) -> None:
         if option == "p":
             _name(walker, word, NUMBER_OR_NOTHING)
         elif UNKNOWN in word.text and word.chosen and not word.like:
-            walker.notes.blame("`wait` may be given an option that is only known when it runs")
+            walker.notes.blame("`wait` may get an option that is known only at run time")
 
 
 def _unset(walker: Walker, words: Sequence[Word]) -> None:
@@ -244,7 +244,7 @@ def _unset(walker: Walker, words: Sequence[Word]) -> None:
 
 def _let(walker: Walker, words: Sequence[Word]) -> None:
     if walker.commands[-1].assignments:
-        walker.notes.blame("`let` is given variables of its own")
+        walker.notes.blame("`let` runs with variables of its own")
     for word in words[1:]:
         if walker.notes.steps < 0:
             return  # said in the notes
@@ -264,10 +264,10 @@ def _declare(walker: Walker, words: Sequence[Word]) -> None:
         elif "p" not in flags:
             _declare_one(walker, word, by, flags)
     if "g" in flags:
-        walker.notes.blame(f"`{by} -g` reaches a variable that another hides")
+        walker.notes.blame(f"`{by} -g` sets a global variable that a local one hides")
     flags += taken
     if not set(flags) <= set(_DECLARE_FLAGS.get(by, "aAfFgiprtx") + "-"):
-        walker.notes.blame(f"`{by}` changes how values are read")
+        walker.notes.blame(f"`{by}` changes how values are evaluated")
         walker.scope.forget()
 
 
@@ -276,7 +276,7 @@ def _declare_one(walker: Walker, word: Word, by: str, flags: str) -> None:
     scope = walker.scope
     match = _ASSIGNED.fullmatch(word.text)
     if word.splits or (match is None and not _NAME.fullmatch(word.text)):
-        walker.notes.blame("a declaration evaluates a name that is not plain")
+        walker.notes.blame("a declaration evaluates a computed variable name")
         scope.forget()
         return
     name = word.text if match is None else match[1]
@@ -327,7 +327,7 @@ def _set(walker: Walker, words: Sequence[Word]) -> None:
             return
         flags = _SET_FLAGS.fullmatch(word.text)
         if flags is None or (flags[1] and rest and rest.pop(0).text not in _SET_OPTIONS):
-            walker.notes.blame("`set` changes how the line is read")
+            walker.notes.blame("`set` changes how the shell parses the command")
             walker.scope.forget()
             return
     if rest:
@@ -351,7 +351,7 @@ def _shift(walker: Walker, words: Sequence[Word]) -> None:
 def _shopt(walker: Walker, words: Sequence[Word]) -> None:
     for option, word in _operands(words):
         if not option and word.text not in _SHOPTS and word.text not in _SET_OPTIONS:
-            walker.notes.blame("`shopt` changes how the line is read")
+            walker.notes.blame("`shopt` changes how the shell parses the command")
             walker.scope.forget()
 
 
@@ -395,7 +395,7 @@ def _enter(walker: Walker, folder: str | None, words: Sequence[Word]) -> None:
     walker.scope.enter(folder)
     hints = [hint for word in words[1:] for hint in word.hints] if folder is None else []
     if any(MADE in hint for hint in hints):
-        walker.notes.blame("the folder is made up while the line runs")
+        walker.notes.blame("the working directory is known only at run time")
     places = tuple(normalise(hint) for hint in hints if hint.startswith("/") and UNKNOWN not in hint)
     if folder is None:
         chosen = [word for word in words[1:] if not word.known]

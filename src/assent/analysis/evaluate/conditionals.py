@@ -27,20 +27,20 @@ def check_test(expander: Expander, values: Sequence[Value]) -> None:
         if value.text in _COMPARING and not (_plain(expander, before) and _plain(expander, after)):
             expander.notes.blame("`[[` evaluates an operand that is not a plain number")
         if value.text in _NAMING and not _NAME.fullmatch(after.text):
-            expander.notes.blame(f"`{value.text}` evaluates an operand that is not a plain name")
+            expander.notes.blame(f"`{value.text}` evaluates a computed variable name")
 
 
 def check_words(expander: Expander, words: Sequence[Word]) -> None:
     """Report operands of `test` and `[` that are evaluated and are more than names."""
     for word, after in itertools.pairwise(words):
         if word.text in _NAMING and not _NAME.fullmatch(after.text) and after.text != "]":
-            expander.notes.blame(f"`{word.text}` evaluates an operand that is not a plain name")
+            expander.notes.blame(f"`{word.text}` evaluates a computed variable name")
         if _may_name(word) and ("[" in after.text or _is_chosen(after)):
-            expander.notes.blame("a test may evaluate an operand that is only known when it runs")
+            expander.notes.blame("a test may evaluate an operand that is known only at run time")
     if any("[" in word.text and _CODE.search(word.text) for word in words):
-        expander.notes.blame("an operand of a test holds code")
+        expander.notes.blame("an operand of a test contains code")
     if any(word.splits and _is_chosen(word) for word in words):
-        expander.notes.blame("an operand of a test may become several, and be evaluated")
+        expander.notes.blame("an operand of a test may expand to several words and be evaluated")
 
 
 def _is_chosen(word: Word) -> bool:

@@ -89,7 +89,7 @@ class Expander(ABC):
     def set(self, name: str, value: Value) -> None:
         """Set a variable; an integer's value is evaluated."""
         if name in self.scope.integers and not self.calculable(value):
-            self.notes.blame(f"`{name}` is an integer, and its value is evaluated")
+            self.notes.blame(f"`{name}` is an integer variable, so its value is evaluated")
         old = self.scope.values.get(name)
         if value.items is None and old is not None and name in self.notes.arrays:
             value = _first_set(old, value)
@@ -347,7 +347,7 @@ class Expander(ABC):
         at = 0
         for number, match in enumerate(_TILDE.finditer(text)):
             if number > _TILDES:
-                self.notes.blame("a word has more tildes than are read")
+                self.notes.blame("a word has too many tildes to analyse")
                 break
             begin, end = match.span()
             named = first and _ASSIGNMENT.fullmatch(text, 0, begin) is not None

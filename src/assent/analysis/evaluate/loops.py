@@ -144,7 +144,7 @@ class Looper(Evaluator):
                 return
             self.rewalks -= 1
             if self.rewalks < 0:
-                self.notes.blame("loops change too much to follow")
+                self.notes.blame("loops change too many variables to analyse")
                 self.scope.forget()
                 return
             del self.commands[begin:], self.left[left:]

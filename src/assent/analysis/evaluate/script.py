@@ -75,7 +75,7 @@ def read_fully(
     except EnoughError:
         pass  # said in the notes
     except RecursionError:
-        notes.blame("the line is nested too deeply")
+        notes.blame("the command is nested too deeply")
     for name, doubt in walker.doubts.items():
         if doubt is not None and name not in followed:
             notes.blame(doubt)

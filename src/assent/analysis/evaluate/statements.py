@@ -129,10 +129,10 @@ class Walker(Looper):
         """List a command."""
         step()
         if len(self.commands) >= MOST:
-            self.notes.blame(f"the line has more than {MOST} commands")
+            self.notes.blame(f"the command runs more than {MOST} commands")
             raise EnoughError
         if self.scope.lost:
-            self.notes.blame("there are too many folders in which it may run")
+            self.notes.blame("too many possible working directories to analyse")
         if words and words[0].text in _LEAVING and any(_LEAVES.search(word.text) for word in words):
             self.left.append(self.scope.fork())
         self.wrote = self.wrote or writes(words, redirects)
@@ -196,11 +196,11 @@ class Walker(Looper):
         first = node.words[0] if node.words else None
         words = tuple(self.words(node.words, declares=isinstance(first, str) and first in _DECLARATIONS))
         if node.redirections and executes_nothing(words) and any(map(gives_input, node.redirections)):
-            self.notes.blame("`exec` gives the shell another input")
+            self.notes.blame("`exec` replaces the input of the shell")
         redirects = self.redirects(node.redirections) if node.redirections else ()
         assignments = self.assignments(node.assignments, words) if node.assignments else ()
         if assignments and words and words[0].text in self.functions:
-            self.notes.blame("a function is given variables of its own")
+            self.notes.blame("a function runs with variables of its own")
         constant = not (assignments or redirects) and _are_constant(words)
         self.emit(words, assignments, redirects, constant=constant)
         if self.sinks:
@@ -404,7 +404,7 @@ class Walker(Looper):
         """Walk the body of a function again with the arguments of a call; it may have ended early."""
         self.calls -= 1
         if self.calls < 0 or len(self.commands) > _CALLED:
-            self.notes.blame("functions are called too often to follow")
+            self.notes.blame("too many function calls to analyse")
             self.scope.forget()
             return
         node, outer, left = self.callable[words[0].text], self.scope, len(self.left)

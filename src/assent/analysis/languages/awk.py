@@ -38,13 +38,13 @@ _ESCAPE = re.compile(r"\\.", re.DOTALL)
 _RUNS = "runs commands from its program"
 _VALUE = frozenset({"string", "number", "name"})
 _OUTSIDE = {
-    "extension": "loads or calls code by name in its program",
-    "ENVIRON": "looks at the environment in its program",
-    "ARGV": "may choose in its program which files it reads",
-    "ARGC": "may choose in its program which files it reads",
-    "SYMTAB": "reaches any variable by name in its program",
-    "FUNCTAB": "reaches any function by name in its program",
-    "PROCINFO": "looks at its process in its program",
+    "extension": "loads or calls code by a computed name",
+    "ENVIRON": "reads the environment in its program",
+    "ARGV": "may choose in its program which files to read",
+    "ARGC": "may choose in its program which files to read",
+    "SYMTAB": "reads variables by a computed name in its program",
+    "FUNCTAB": "calls functions by a computed name in its program",
+    "PROCINFO": "reads facts about its process in its program",
 }
 """Names by which a program reaches more than the text it is given."""
 _NEXT = re.compile(
@@ -121,7 +121,7 @@ class _Walk:
 
     def _pass(self, found: re.Match[str] | None) -> None:
         if found is None:
-            self.fault = "has a program that is not understood"
+            self.fault = "has a program that Assent does not analyse"
         else:
             self.at = found.end()
 
@@ -151,7 +151,7 @@ class _Walk:
         """Pass what is read on demand: the next line of its input, or of a file that is named."""
         found = _NEXT.match(self.program, self.at)
         if found is None or (found["file"] or "").startswith(_CONNECTION):
-            self.fault = "reads from elsewhere in its program"
+            self.fault = "reads other input in its program"
             return
         self.at = found.end()
         if found["file"] is not None:
@@ -167,7 +167,7 @@ class _Walk:
         elif text in ("|", "|&"):
             self._pipe(text)
         elif text == "@":
-            self.fault = "loads or calls code by name in its program"
+            self.fault = "loads or calls code by a computed name"
         elif text in (">", ">>") and self.printing and self.depth <= 0 and not _STREAM.match(self.program, self.at):
             self.fault = "writes files from its program"
 

@@ -9,18 +9,18 @@ _APART = re.compile(r"\$(?:\s|#[^\n]*+(?:\n|\Z))++")
 """What may stand between the sign of a variable and its name."""
 _NAME = re.compile(r"(?P<field>(?<!\.)\.)?(?<![\w$])(?P<name>\$?[A-Za-z_]\w*)", re.ASCII)
 _OUTSIDE = {
-    "env": "looks at the environment in its program",
-    "strenv": "looks at the environment in its program",
-    "envsubst": "looks at the environment in its program",
-    "$ENV": "looks at the environment in its program",
-    "input_filename": "looks at more than its input in its program",
-    "filename": "looks at more than its input in its program",
-    "$__prog_args": "looks at more than its input in its program",
-    "get_search_list": "looks at more than its input in its program",
+    "env": "reads the environment in its program",
+    "strenv": "reads the environment in its program",
+    "envsubst": "reads the environment in its program",
+    "$ENV": "reads the environment in its program",
+    "input_filename": "reads more than its input in its program",
+    "filename": "reads more than its input in its program",
+    "$__prog_args": "reads more than its input in its program",
+    "get_search_list": "reads more than its input in its program",
     "import": "loads code from other files",
     "include": "loads code from other files",
     "modulemeta": "loads code from other files",
-    "eval": "runs a program that is made while it runs",
+    "eval": "runs a program that it builds at run time",
     "system": "runs commands from its program",
     "exec": "runs commands from its program",
 }

@@ -75,7 +75,7 @@ def _said(patch: str) -> str:
         end = len(text) if end < 0 else end
         if not before or before.isspace():
             if end - begin > _LONGEST_LINE or len(lines) >= _MOST_LINES:
-                raise CallError("a patch says more than anybody reads")
+                raise CallError("the patch is too long to analyse")
             lines.append(text[begin:end])
         found = _TELLING.search(text, end)
     return "\n".join(lines)

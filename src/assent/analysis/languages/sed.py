@@ -14,7 +14,7 @@ _LABEL = re.compile(r"[ \t]*+[\w.]*+[ \t]*+(?=[;\n]|}+[ \t]*(?:[;\n]|\Z)|\Z)")
 _BRACKET = re.compile(r"\^?\]?(?:\[[:.=][^\]\n]*+\]|\\[^\]\n]|[^\]\\\n\[]|\[(?![:.=]))*+\]")
 _LINE = re.compile(r"[^\n]*")
 _CONTINUED = re.compile(r"(?:\\.|[^\\\n])*\\?", re.DOTALL)
-_STRANGE = "has a script that is not understood"
+_STRANGE = "has a script that Assent does not analyse"
 _PLAIN = frozenset("dDpPnNgGhHxzF=")
 _TEXT = frozenset("aic")
 _LABELS = frozenset(":btT")

@@ -107,8 +107,8 @@ def _misread(line: str, shell: str) -> str | None:
     elif shell == "zsh":
         found = _find(_ZSH_ALONE, _DOCUMENT.sub(_MARK, line))
     else:
-        return f"the agent's shell is {shell[:40]}, whose lines are not read"
-    return f"the agent's shell is {shell}, which reads `{found}` otherwise than bash" if found else None
+        return f"the agent's shell is {shell[:40]}, which Assent does not analyse"
+    return f"the agent's shell is {shell}, which reads `{found}` differently from bash" if found else None
 
 
 def is_plain(line: str) -> bool:

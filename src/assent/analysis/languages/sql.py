@@ -203,9 +203,9 @@ _MOST_NAMED = 20
 """So many names, and so many losses, are told: nobody reads more."""
 _MANY = 64
 """Tokens that take as long as anything else that is counted."""
-_READS = Statement(Tier.SAFE, "looks at data")
+_READS = Statement(Tier.SAFE, "reads data")
 _files, _accounts = operator.attrgetter("reads"), operator.attrgetter("secrets")
-_RESTORE = "restore the database from a backup taken before; without one the data is gone"
+_RESTORE = "restore the database from a backup; without one the data is lost"
 
 
 def read_sql(text: str) -> Statement:
@@ -219,7 +219,7 @@ def read_sql(text: str) -> Statement:
     orders = [line for line in rest if line.lstrip().startswith(("\\", "."))]
     if orders:
         named = tuple(name for order in orders for name in re.split(r"[\s'\"]+", order)[1:] if _NAMED.search(name))
-        why = "gives its client a command that may run or write something"
+        why = "contains a client command that may run code or write files"
         found.append(Statement(Tier.DANGEROUS, why, reads=named))
     worst = max([_READS, *found], key=lambda s: s.tier)
     reads, secrets = (tuple(name for s in found for name in names(s)) for names in (_files, _accounts))
@@ -250,7 +250,7 @@ def _statement(tokens: list[str]) -> Statement:
     if destroyed is not None:
         return destroyed
     if any(_STRANGE in w for w in words):
-        return Statement(Tier.DANGEROUS, "has SQL that not every database reads alike")
+        return Statement(Tier.DANGEROUS, "contains SQL that databases read differently")
     words = _explained(words)
     if words[0] in _LOOKS and not _WRITES.intersection(words[1:]):
         return _looks(words, tokens[-len(words) :])
@@ -286,10 +286,10 @@ def _looks(words: list[str], tokens: list[str]) -> Statement:
         ):
             file = "".join(tokens[index + 1 + opened : index + 2 + opened])
             if not _DATA.fullmatch(file):
-                return Statement(Tier.DANGEROUS, "may look into a file that it names as a table")
+                return Statement(Tier.DANGEROUS, "may read a file that it names as a table")
             files.append(file[1:-1])
         elif after == "(" and re.match(r"[A-Z_\"`]", name) and name not in _FUNCTIONS and index not in tables:
-            return Statement(Tier.DANGEROUS, f"calls a database function ({name.lower()}) that may do more than look")
+            return Statement(Tier.DANGEROUS, f"calls a database function ({name.lower()}) that may do more than read")
     return msgspec.structs.replace(_READS, reads=tuple(files), secrets=_secrets(words))
 
 

@@ -100,7 +100,7 @@ def role_effects(role: Role, word: Word, ground: OperationContext) -> Iterable[O
 def _variable_effects(word: Word, ground: OperationContext) -> list[Operation]:
     """Return the read of a variable that holds a secret by its name, or that may: the line makes its name up."""
     if UNKNOWN in word.text and any(MADE in hint for hint in word.hints):
-        return [secret_read("$…", ground.owner, "reads a variable whose name the line makes up while it runs")]
+        return [secret_read("$…", ground.owner, "reads a variable whose name is known only at run time")]
     return [secret_variable(text, ground.owner) for text in of_word(word) if secret_names.is_secret_variable(text)][:1]
 
 
@@ -203,7 +203,7 @@ def _path_effects(role: Role, word: Word, ground: OperationContext) -> Iterator[
             resource=blur(located.path) if glob else located.path,
             target=None if glob else located.target,
             tier=DANGEROUS,
-            reason="runs a file whose content is not read",
+            reason="runs a file whose content Assent does not analyse",
             owner=ground.owner,
         )
 
@@ -287,7 +287,7 @@ def _contact(address: UrlTarget, ground: OperationContext) -> Operation:
     """Return a connection; to the port that Assent listens on, any name may be one of this machine."""
     doubt, port = address.doubt, address.host.rpartition(":")[2]
     if doubt is None and port in {e.rpartition(":")[2] for e in ground.place.facts.assent_endpoints}:
-        doubt = "contacts a port that Assent listens on"
+        doubt = "contacts Assent's own port"
     if doubt is None:
         return connection(address.host, ground.owner)
     return connection(address.host, ground.owner, DANGEROUS, doubt)
@@ -298,9 +298,9 @@ def guessed_reads(word: Word, ground: OperationContext) -> Iterator[Operation]:
     if UNKNOWN not in word.text:
         return
     if any(MADE in hint for hint in word.hints):
-        yield _nameless_read("reads a file whose name the line makes up while it runs", ground)
+        yield _nameless_read("reads a file whose name is known only at run time", ground)
     elif not ground.lists and any(FOREIGN in hint for hint in word.hints) and _is_named_by_what_is_printed(word):
-        yield _nameless_read("reads a file whose name another program prints", ground)
+        yield _nameless_read("reads a file whose name another command prints", ground)
     for variable in word.variables:
         if variable in secret_names.SECRET_FILES:
             yield reading(locate(Word(secret_names.SECRET_FILES[variable]), ground.place, ground.cwd), ground)

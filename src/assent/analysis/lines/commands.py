@@ -186,7 +186,7 @@ class _Reader:
         step()
         self.left -= 1
         if self.left < 0:
-            self.findings.blur("the line runs more commands than are read")
+            self.findings.blur("too many commands to analyse")
             return FlowTrace()
         if not command.words:
             return self._bare(command)
@@ -335,7 +335,7 @@ class _Reader:
             words += (*[v for _, v in command.assignments], *[r.target for r in command.redirects])
         for redirect in command.redirects:
             if redirect.direction != "here" and redirect.target.text.startswith("!"):
-                self.findings.blur("a redirection to `!` means something else in another shell")
+                self.findings.blur("a redirection to `!` means something else in other shells")
             if redirect.direction == "write" and redirect.target.text.lower() == "nul":
                 self._foreign(PROMPT)
         for cwd in command.folders:
@@ -349,9 +349,7 @@ class _Reader:
 
     def _opaque(self, command: Command, frame: Frame, reason: str) -> FlowTrace:
         if command.calls and not is_given_input(command):
-            said = CodeJudgement(
-                SAFE, f"{command.words[0].text} is a function that the line defines, and is read as such"
-            )
+            said = CodeJudgement(SAFE, f"{command.words[0].text} is a function defined in the command")
             index = self._execution(command, frame, said)
             # In its body these words have no names: what they may name there is taken for read.
             for word in command.words[1:]:
@@ -399,7 +397,7 @@ class _Reader:
         """Say that a line is meant for another shell, if it is."""
         if shell is None:
             return ""
-        reason = f"it looks like a line for {shell}, which is not read"
+        reason = f"looks like a command for {shell}, which Assent does not analyse"
         self.findings.blur(reason)
         return reason
 
@@ -456,14 +454,14 @@ class _Reader:
             return said
         # Of a folder that the line picks itself, what is known of its path is asked for instead.
         if command.cwd is None and self.base is not None and not command.elsewhere:
-            return CodeJudgement(DANGEROUS, f"{match.name} runs in a folder that is not known, whose settings it obeys")
+            return CodeJudgement(DANGEROUS, f"{match.name} reads project settings; working directory unknown")
         for folder in dict.fromkeys((command.cwd, *command.elsewhere)):
             self.traps_left -= 1
             if self.traps_left < 0:
-                return CodeJudgement(DANGEROUS, f"{match.name} may run in more folders than are looked at")
+                return CodeJudgement(DANGEROUS, f"{match.name} may run in too many directories to analyse")
             trap = None if folder is None else self.place.ask(self.place.facts.trap, match.obeys, folder)
             if trap is None and folder == UNKNOWN:
-                trap = "its folder is only known when it runs"
+                trap = "its working directory is known only at run time"
             if trap is not None:
                 return CodeJudgement(DANGEROUS, f"{match.name} here: {trap}")
         return said
@@ -478,7 +476,9 @@ class _Reader:
                 found[tool] = next((p for p in written if may_load(tool, p)), None)
             path = found[tool]
             if path is not None:
-                self.findings.worsen(index, DANGEROUS, f"{match.name} here: the line writes {path}, which it may obey")
+                self.findings.worsen(
+                    index, DANGEROUS, f"{match.name} may read its settings from {path}, which the command writes"
+                )
 
     def _moved(self, sense: Sense, command: Command, frame: Frame) -> tuple[Sense, Command]:
         """Put a command where it works, after options such as `git -C`."""
@@ -487,7 +487,7 @@ class _Reader:
         if not moves:
             return sense, command
         if len(moves) > _MOST_MOVES:
-            self.findings.blur("a command is sent through too many folders")
+            self.findings.blur("the command changes directories too often to analyse")
             match = msgspec.structs.replace(match, values=match.values[:_MOST_MOVES])
         for word in moves[:_MOST_MOVES]:
             named = word if word.named_in is None or cwd is None else Word(f"{cwd}/{word.text}")

@@ -75,14 +75,14 @@ def mark_flows(script: Script, traces: Sequence[FlowTrace], findings: Findings) 
             findings.worsen(
                 trace.index,
                 Tier.DESTRUCTIVE,
-                "runs code straight from the network",
-                "whatever the other machine sends is run with your rights, unseen",
-                "none: download it to a file, read it, then run the file",
+                "runs code downloaded from the network",
+                "whatever the remote host sends runs with your permissions, unseen",
+                "none; download it to a file, read the file, then run it",
             )
         if not tainted.isdisjoint(_namers(command)):
             for at in range(*trace.span):
                 if _is_read_by_unknown_name(findings.operations[at]):
-                    told = "reads a file whose name another machine says"
+                    told = "reads a file whose name a remote host chooses"
                     findings.operations[at] = worse(findings.operations[at], told)
 
 
@@ -135,7 +135,7 @@ def mark_endless(script: Script, traces: Sequence[FlowTrace], findings: Findings
         traces[index].output = "endless"
         for at in range(*traces[index].span):
             if findings.operations[at].kind is FS_WRITE:
-                findings.operations[at] = worse(findings.operations[at], "fills the disk with what has no end")
+                findings.operations[at] = worse(findings.operations[at], "fills the disk: its input never ends")
 
 
 def summarize(script: Script, traces: Sequence[FlowTrace]) -> FlowTrace:
@@ -171,7 +171,7 @@ def mark_variables(script: Script, traces: Sequence[FlowTrace], findings: Findin
 
 def _picked(name: str) -> Operation:
     """Return the read of a secret that is picked by its name out of what a command prints."""
-    return secret_read(f"output searched for `{name}`", None, "picks a secret out of what a command prints")
+    return secret_read(f"output searched for `{name}`", None, "extracts a secret from command output")
 
 
 def _is_made(word: Word) -> bool:

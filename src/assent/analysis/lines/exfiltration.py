@@ -39,7 +39,7 @@ def _senders(trace: FlowTrace, findings: Findings) -> Iterator[tuple[int, str]]:
     for operation in _operations(trace, findings):
         owner = operation.owner
         if operation.kind is NET_CONNECT and owner is not None and findings.operations[owner].tier is not SAFE:
-            yield owner, operation.resource if operation.known else "another machine"
+            yield owner, operation.resource if operation.known else "another host"
 
 
 def _send(sender: Operation, what: str, host: str) -> Operation:

@@ -13,7 +13,7 @@ from assent.model import NET_CONNECT, Operation, Tier
 
 MOST_OPERATIONS = 1_000
 """Things that a line may do: a bound on the work, since each of them is looked at one by one."""
-_TOO_MANY = f"the line does more than {MOST_OPERATIONS} things"
+_TOO_MANY = f"the command does more than {MOST_OPERATIONS} things"
 _kind = operator.attrgetter("kind")
 
 

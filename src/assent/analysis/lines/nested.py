@@ -110,7 +110,7 @@ def read_inside(reader: Reader, known: Known, command: Command, frame: Frame, tr
     evaluates = any(r == "code" and _EVALUATING.search(w.text) for r, w in roles)
     trace.stdin = reads_lines or named or evaluates or any(map(_runs_input, known.judged))
     if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
-        reader.findings.blur("it runs what another command prints")
+        reader.findings.blur("contains a script that Assent does not analyse")
     inners = [*openings(match, roles, command, frame.script)]
     layer = "git alias" if match.name.startswith("git") else match.name
     inners += [Inner(layer, line=j.line) for j in known.judged if j.line]
@@ -148,13 +148,13 @@ def _fed(reader: Reader, stdin: str, match: Match, command: Command, frame: Fram
         return []
     if stdin == "data":
         if trace.index is not None and is_given_data(command, frame.script):
-            reader.findings.worsen(trace.index, DANGEROUS, f"{match.name} sends what it is fed")
+            reader.findings.worsen(trace.index, DANGEROUS, f"{match.name} sends its input")
         return []
     trace.stdin = True
     if stdin == "code" and trace.index is not None and is_given_input(command):
-        reader.findings.worsen(trace.index, DANGEROUS, f"{match.name} may run what it is fed")
+        reader.findings.worsen(trace.index, DANGEROUS, f"{match.name} may run its input")
     if stdin == "shell" and text is None and is_fed(command):
-        reader.findings.blur("a shell runs what another command prints")
+        reader.findings.blur("a shell runs the output of another command")
     trace.code += tuple(f for r in command.redirects if r.direction in ("here", "read") for f in r.target.feeds)
     return [Inner(match.name, line=text, bash=read_by_bash(match))] if stdin == "shell" and text is not None else []
 
@@ -185,7 +185,7 @@ def read_inners(reader: Reader, inners: Iterable[Inner], command: Command, frame
         else:
             trace.code += inner.line.feeds
             if is_given_input(command) and _READING.search(inner.line.text):
-                reader.findings.blur("a line inside the line reads what it is fed")
+                reader.findings.blur("a nested script reads stdin")
             found = _line(reader, inner, cwd, others, deeper)
         trace.stdin |= found.stdin
         trace.reveals |= found.reveals
@@ -226,16 +226,16 @@ def _line(reader: Reader, inner: Inner, cwd: str | None, others: tuple[str, ...]
     """Read a line inside the line, and tell whether a command of it runs what it is fed, or prints without end."""
     text = inner.line.text
     if not frame.around.isdisjoint(_SHAPING) or not frame.around.isdisjoint(_IDENTIFIER.findall(text)):
-        reader.findings.blur("a line inside the line uses what is set outside of it")
+        reader.findings.blur("a nested script uses variables set outside of it")
     if not frame.bash and (found := bash_alone(text)):
-        reader.findings.blur(f"`{found}` means something else in a shell that is not bash")
+        reader.findings.blur(f"`{found}` means something else in shells other than bash")
     if UNKNOWN in text:
-        reader.findings.blur("a line inside the line is only known when it runs")
+        reader.findings.blur("a nested script is known only at run time")
         # The rest is still read, for the rules that deny; what is not known stays a variable.
         text = text.replace(UNKNOWN, "${_}")
     reader.room -= len(text)
     if reader.room < 0:
-        reader.findings.blur("the lines inside the line are too long")
+        reader.findings.blur("the nested scripts are too long to analyse")
         return FlowTrace()
     around = Around(_handed(inner.arguments), frame.script.writes, inner.layer in _SAME)
     script = parse(text, cwd=cwd, elsewhere=others, home=reader.place.facts.home, around=around)

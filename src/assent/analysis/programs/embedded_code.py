@@ -101,9 +101,9 @@ def _find_judgement(role: Role, word: Word, name: str) -> CodeJudgement:
         case "code":
             return CodeJudgement(DANGEROUS, f"{name} runs code")
         case "helper":
-            return CodeJudgement(DANGEROUS, f"{name} is told to run another program")
+            return CodeJudgement(DANGEROUS, f"{name} runs another program")
         case "sed" | "awk" | "sql" | "jq" if _is_unread(role, word):
-            return CodeJudgement(DANGEROUS, f"{name} is given a script that is only known when it runs")
+            return CodeJudgement(DANGEROUS, f"{name} runs a script that is known only at run time")
         case "sed":
             found = read_sed(word.text)
             tier = DANGEROUS if found.fault or found.writes else SAFE
@@ -158,7 +158,7 @@ def _judge_setting(word: Word, name: str) -> CodeJudgement:
     if key.lower() == "core.pager" and value in ("cat", "less", ""):
         return _NOTHING
     shown = key.replace(UNKNOWN, "…")
-    return CodeJudgement(DANGEROUS, f"{name} is given the setting `{shown}`, which can change what it runs")
+    return CodeJudgement(DANGEROUS, f"{name} gets the setting `{shown}`, which can change what it runs")
 
 
 def _judge_variable(role: Role, word: Word) -> CodeJudgement:
@@ -180,5 +180,5 @@ def judge_environment(name: str, value: Word) -> CodeJudgement:
 def judge_sent(word: Word, name: str) -> CodeJudgement:
     """Judge a word that another machine gets to see: what is not a constant may be a secret."""
     if UNKNOWN in word.text or word.feeds or word.variables:
-        return CodeJudgement(DANGEROUS, f"{name} sends data that is only known when it runs")
+        return CodeJudgement(DANGEROUS, f"{name} sends data that is known only at run time")
     return _NOTHING

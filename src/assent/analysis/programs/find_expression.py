@@ -120,7 +120,7 @@ _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _EXPRESSION = _EXEC | _WRITES.keys() | {"-delete"}
 """What does more than to look: where a word before it comes to nothing, it is no longer a value."""
 _ODD = frozenset("-!(),*?[")
-_UNSURE = "has an expression that is only known when it runs"
+_UNSURE = "has an expression that is known only at run time"
 
 
 class FindExpression(msgspec.Struct, frozen=True):
@@ -192,7 +192,7 @@ class _Walk:
         elif text.startswith("-O") and text[2:].isdigit():
             return
         elif text.startswith("-") or self.started:
-            self._fail(f"`{text.replace(UNKNOWN, '…')}` is not a part of an expression that is known")
+            self._fail(f"`{text.replace(UNKNOWN, '…')}` is not a known part of a find expression")
         else:
             self.roots.append(word)
 
@@ -203,7 +203,7 @@ class _Walk:
         if any(v.splits and not v.plain and not _is_name(v) for v in values):
             self._fail(_UNSURE)
         if any(v.text in _EXPRESSION for v in values):
-            self._fail(f"`{text}` is given a part of an expression, and could be one when it runs")
+            self._fail(f"`{text}` may become part of the find expression at run time")
         if text in _FILES:
             self.files.extend(values)
         elif text in _WRITES:
@@ -231,13 +231,13 @@ class _Walk:
             if word.text == UNKNOWN and word.chosen:
                 self._fail(_UNSURE)  # it may be what ends the command
             if word.text == "+" and "{}" in before and before != "{}":
-                self._fail("runs a command of which versions of find do not agree where it ends")
+                self._fail("runs a command that versions of find end at different words")
             if word.text == ";" or (word.text == "+" and "{}" in before):
                 self.commands.append(tuple(found))
                 return
             found.append(self._filled(word))
             before = word.text
-        self._fail("runs a command that has no end")
+        self._fail("runs a command without a closing `;` or `+`")
         self.commands.append(tuple(found))
 
     def _filled(self, word: Word) -> Word:

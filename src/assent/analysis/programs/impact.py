@@ -88,7 +88,7 @@ def _place(match: Match, roles: Sequence[tuple[Role, Word]], folders: Sequence[s
 
 def _named(mark: str, match: Match, roles: Sequence[tuple[Role, Word]], folders: Sequence[str | None]) -> str:
     if mark == "folder":
-        return " or ".join([folder or "the current folder" for folder in folders])
+        return " or ".join([folder or "the working directory" for folder in folders])
     if mark == "args":
         return _resources(match, roles, folders)
     words = list(dict.fromkeys(_but_verb(match.operands) if mark == "rest" else _given(match, mark.split())))

@@ -29,20 +29,22 @@ def find_program(word: Word, functions: AbstractSet[str], place: Place) -> tuple
     """Say which program a word names: its plain name and entry, or why it is not known."""
     text = word.text
     if not text or word.splits or UNKNOWN in text:
-        return text, None, "the program is only known when the line runs"
+        return text, None, "the program is known only at run time"
     if text in functions:
-        return text, None, f"{text} is a function that the line defines"
+        return text, None, f"{text} is a function defined in the command"
     folder, slash, name = text.rpartition("/")
     if not slash and place.facts.path and (found := _find_local(name, place)):
         where = (
-            "where anybody may write" if is_shared(found) and not place.inside(Located(found)) else "in the workspace"
+            "in a folder that anybody can write to"
+            if is_shared(found) and not place.inside(Located(found))
+            else "in the workspace"
         )
         return text, None, f"{name} is a program {where}: {found}"
     if name.startswith("ld") and _LOADER.fullmatch(name):
         return name, lookup("ld.so"), ""
     if slash and folder not in _BIN:
         return text, None, f"{text} is a program outside the system's folders"
-    return name, find_entry(name) or find_own(name, place), f"{name} is not a command that is known"
+    return name, find_entry(name) or find_own(name, place), f"{name} is not a known command"
 
 
 def find_entry(name: str) -> Entry | None:

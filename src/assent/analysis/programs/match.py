@@ -17,11 +17,11 @@ _GLOB = ("*", "?", "[")
 _MARKS = ("-", "+")
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
 """`-5`, and `-2 days`: less than nothing, but no option."""
-_UNSURE = "a word of `{}` is only known when it runs and could be an option"
+_UNSURE = "a word of `{}` is known only at run time and could be an option"
 _QUESTIONS = frozenset({"--help", "--version"})
 _AROUND_MODULES = frozenset({"-B", "-E", "-I", "-b", "-q", "-s", "-u"})
 """Options of an interpreter that change nothing about the module that it runs."""
-_INFORMED = Entry(does="says how it is used, or which version it is", tier=Tier.SAFE)
+_INFORMED = Entry(does="shows its help or version", tier=Tier.SAFE)
 _FED = msgspec.structs.replace(_INFORMED, stdin="code")
 """An interpreter that does not know the option may go on to what it is fed."""
 
@@ -166,7 +166,7 @@ class _Scan:
         last = closed + 1 if self.entry.ordered else len(self.operands)
         for word in self.operands[first:last]:
             if not self.entry.pure and is_option(word):
-                self._fail(f"`{word.text}` stands behind `--` and could still be an option of `{self.name}`")
+                self._fail(f"`{word.text}` comes after `--` and could still be an option of `{self.name}`")
 
     def _marked(self, word: Word) -> None:
         """Take a word that begins like an option."""
@@ -207,7 +207,7 @@ class _Scan:
         self.start = self.position if child is not None else self.position - 1
         if child is None:
             shown = word.text.replace(UNKNOWN, "…")
-            self._fail(f"`{self.name} {shown}` is not a subcommand that is known")
+            self._fail(f"`{self.name} {shown}` is not a known subcommand")
             self.operands.append(word)
             return
         self.parents.append((self.entry, self.present))
@@ -241,7 +241,7 @@ class _Scan:
         key, equals, _ = word.text.partition("=")
         option = self.table.get(key + equals)
         if option is None or option.role is None:
-            self._fail(f"`{key}` is not an argument of `{self.name}` that is known")
+            self._fail(f"`{key}` is not a known argument of `{self.name}`")
             return
         self._record(option, part(word, len(key) + 1))
 
@@ -282,7 +282,7 @@ class _Scan:
             return None
         if not self.entry.pure:
             # An option this list leaves out may be the one that the program takes it for.
-            self._fail(f"`{name}` is short for an option of `{self.name}`; it has to be written out")
+            self._fail(f"`{name}` abbreviates an option of `{self.name}`; write it out")
         return near[0]
 
     def _cluster(self, word: Word) -> None:
@@ -308,9 +308,9 @@ class _Scan:
     def _attached(self, option: Option, word: Word, *, number: bool) -> None:
         """Take a value that stands in the same word; a `=` before it is part of it for some programs."""
         if word.text[0] == "=" and option.role in ("line", "helper"):
-            self._fail(f"`{option.name}=` of `{self.name}` can be read in two ways")
+            self._fail(f"`{option.name}=` of `{self.name}` is ambiguous")
         if not (number or option.optional or self.entry.pure or word.text.strip(UNKNOWN)):
-            self._fail(f"the value of `{option.name}` may be nothing, and then the next word is")
+            self._fail(f"the value of `{option.name}` may be empty, and then the next word becomes its value")
         self._record(option, part(word, 1) if word.text[0] == "=" else word)
 
     def _whole(self, option: Option) -> None:
@@ -337,7 +337,7 @@ class _Scan:
         self.present.add(option.name)
         self.commands.append((*head, *rest[:end]))
         if head or not end:
-            self._fail(f"the command of `{option.name}` has to stand behind it, as words of their own")
+            self._fail(f"write the command of `{option.name}` after it, as separate words")
 
     def _bundle(self, text: str) -> None:
         """Take a first word without a dash, whose values follow in order."""
@@ -359,9 +359,9 @@ class _Scan:
             return
         single = self.entry.connects and not self.entry.runs and all(map(_stays, words))
         if any(w.splits and not (w.plain and self.entry.even) for w in words) and not (self.entry.pure or single):
-            self._fail(f"the value of `{option.name}` could be more than one word when it runs")
+            self._fail(f"the value of `{option.name}` may be more than one word at run time")
         if any(map(is_option, words)) and not self.entry.pure:
-            self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")
+            self._fail(f"the value of `{option.name}` looks like an option; attach it to `{option.name}`")
         self.before += words[:-1]
         self._record(option, words[-1])
         if option.either and self.entry.args.endswith("*") and not (self.entry.runs or self.entry.subcommands):
@@ -382,7 +382,7 @@ class _Scan:
     def _unknown(self, name: str) -> None:
         if not (self.entry.pure and UNKNOWN in name):
             shown = name.replace(UNKNOWN, "…")
-            self._fail(f"`{shown}` is not an option of `{self.name}` that is known")
+            self._fail(f"`{shown}` is not a known option of `{self.name}`")
 
     def _fail(self, reason: str) -> None:
         self.fault = self.fault or reason

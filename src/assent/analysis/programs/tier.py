@@ -192,7 +192,7 @@ def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[CodeJudgemen
             does = clause.does or entry.does
             worst = CodeJudgement(clause.tier, f"{match.name} {does}", clause.impact, clause.rollback)
     if worst.tier is SAFE and (match.fault is not None or extra):
-        return CodeJudgement(DANGEROUS, match.fault or f"{match.name} has more arguments than are known")
+        return CodeJudgement(DANGEROUS, match.fault or f"{match.name} has more arguments than it takes")
     return worst
 
 

@@ -35,7 +35,7 @@ _WORD = re.compile(rf"[\w./:@%+,={UNKNOWN}-]+")
 """A word that is the same after a shell has read it once more."""
 _LINES = frozenset({"%s", "%s\\n"})
 """Formats of printf that print each word on a line of its own, or one alone."""
-_MADE = "words of what runs in parallel are only known when it runs"
+_MADE = "words of the parallel command are known only at run time"
 _LINE_ENDS = frozenset({"\\n", "\n", "\\0"})
 """What xargs is told to cut at where it takes whole lines or names."""
 _MARKS = re.compile(r"\{(?:/?/?|/?\.)\}")
@@ -82,7 +82,7 @@ def openings(
     for role, word in roles:
         if role in ("line", "helper"):
             foreign = match.name == "zsh" and not is_plain(word.text)
-            fault = "a line of zsh that is more than plain words" if foreign else None
+            fault = "a zsh command with more than plain words" if foreign else None
             behind = match.operands[1:] if match.operands[:1] == (word,) and "-c" in match.present else None
             later = match.name == "trap"
             bash = read_by_bash(match)
@@ -144,11 +144,11 @@ def _split(match: Match, string: Word, command: Command) -> Inner:
     """Take the words of `env -S` apart, and read them as if they had been written with those that follow."""
     text, fault = string.text, None
     if _UNSPLIT.search(text) or string.splits or len(text) > _LONGEST_SPLIT:
-        fault = "words inside a word are only known when it runs"
+        fault = "words inside a quoted argument are known only at run time"
     try:
         words = shlex.split(text.replace(r"\_", " ")) if len(text) <= _LONGEST_SPLIT else text.split()
     except ValueError:
-        words, fault = text.split(), "a quote inside a word is not closed"
+        words, fault = text.split(), "a quote inside an argument is not closed"
     found = tuple(Word(w, string.variables, string.feeds, UNKNOWN in w) for w in words)
     inner = inner_command(command, (command.words[0], *found, *match.operands))
     return Inner(f"{match.name} -S", command=inner, fault=fault)

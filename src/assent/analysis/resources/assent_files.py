@@ -32,15 +32,15 @@ class Own(msgspec.Struct, frozen=True):
         """Find a touch of Assent's own files; a tree that is changed as a whole counts with all that is in it."""
         low = fold(name)
         if low in self.paths or low.startswith(self.below):
-            return "it touches Assent's own files"
+            return "touches Assent's own files"
         if operation.kind is not FS_WRITE:
             return None
         if operation.sweep and _holds(low, self.paths):
-            return "it touches Assent's own files"
+            return "touches Assent's own files"
         if low in self.files or low.startswith(self.inside):
-            return "it changes how Assent is configured"
+            return "changes Assent's configuration"
         if operation.sweep and _holds(low, self.files):
-            return "it changes how Assent is configured"
+            return "changes Assent's configuration"
         return None
 
     def is_at(self, path: str) -> bool:

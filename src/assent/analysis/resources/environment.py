@@ -101,7 +101,7 @@ def _judge(name: str, value: str | None, place: Place) -> Threat | None:
 def _reason(name: str, value: str | None, place: Place) -> str | None:
     """Say why a value is not the user's own."""
     if value is None:
-        return "can change what programs do, and Assent was not told its value"
+        return "can change what programs do, and Assent does not know its value"
     if name == "HOME":
         return _is_other_home(value, place)
     known, kind = expression_of(name), kind_of(name)
@@ -123,16 +123,16 @@ def _is_other_home(value: str, place: Place) -> str | None:
         return None if value[:1] == "/" and not _is_project(value, place) else "leads into the project"
     if value in (home, place.facts.resolve(home)) or (value[:1] == "/" and home in place.locate(value).names):
         return None
-    return f"names another home than yours (`{home}`), with other settings"
+    return f"names a home directory that is not yours (`{home}`), with other settings"
 
 
 def _misled(part: str, place: Place) -> str | None:
     """Say where a path leads that is not the user's own."""
     if part == "":
-        return "has an empty part, which stands for the working directory"
+        return "has an empty part, which means the working directory"
     if not part.startswith("/"):
-        return f"leads to `{part}`, relative to the working directory"
-    return None if _is_own(part, place) else f"leads to `{part}`, which the project or anybody can write"
+        return f"contains `{part}`, relative to the working directory"
+    return None if _is_own(part, place) else f"contains `{part}`, which the project or anybody can write"
 
 
 def _with_own_paths(value: str, place: Place) -> str:
@@ -186,6 +186,6 @@ def _judge_path(environment: Environment, place: Place) -> Threat | None:
         if part in _SYSTEM:
             return None
         if not part.startswith("/") or _is_project(part, place):
-            why = f"leads to programs of the project (`{part}`) before the system's"
+            why = f"finds programs of the project (`{part}`) before the system's"
             return Threat("PATH", ":".join(environment.path), why, early=False)
     return None

@@ -20,4 +20,4 @@ def compile_expression(expression: str) -> Any:
     try:
         return re2.compile(expression, options)
     except (re2.error, UnicodeError) as error:
-        raise RuleError(f"pattern can not be used: {error}") from None
+        raise RuleError(f"pattern cannot be used: {error}") from None

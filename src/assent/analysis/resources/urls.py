@@ -83,12 +83,12 @@ def fetch(tool: str, given: dict[str, Any]) -> tuple[Operation, ...]:
         urls += _ADDRESS.findall(prompt)
     addresses = dict.fromkeys(map(_shown, urls or [None]))
     if len(addresses) > MOST_ADDRESSES:
-        raise CallError(f"it names more than {MOST_ADDRESSES} addresses")
+        raise CallError(f"names more than {MOST_ADDRESSES} URLs")
     pages = tuple(map(_page, addresses))
     said = next((f for f in _SENT & given.keys() if given[f]), None) or _sending(given.get("method"))
     if said is None:
         return pages
-    reason = "sends more than the address of a page"
+    reason = "sends more than the URL of a page"
     return (*pages, Operation(kind=OperationKind.TOOL_CALL, resource=tool, tier=Tier.DANGEROUS, reason=reason))
 
 
@@ -108,7 +108,7 @@ def _sending(method: Any) -> str | None:
 
 def _page(url: str) -> Operation:
     check()
-    host, doubt = contact(url) if url else (UNKNOWN, "it does not say what it fetches")
+    host, doubt = contact(url) if url else (UNKNOWN, "names no URL")
     return Operation(
         kind=OperationKind.NET_CONNECT,
         resource=host,
@@ -122,26 +122,26 @@ def contact(url: str) -> tuple[str, str | None]:
     if len(url) > LONGEST_URL:
         raise CallError(f"the URL is longer than {LONGEST_URL} characters")
     if _NO_URL.search(url):
-        raise CallError("the URL holds characters that no URL has")
+        raise CallError("the URL contains invalid characters")
     from urllib.parse import urlsplit  # noqa: PLC0415 - few calls contact anybody
 
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port
     except ValueError:
-        raise CallError("the URL can not be read") from None
+        raise CallError("the URL cannot be parsed") from None
     if not host or parts.scheme not in ("http", "https"):
         raise CallError("the URL names no web host")
     if len(host) > LONGEST_HOST:
-        raise CallError("the URL names a host by more letters than any has")
+        raise CallError("the host name in the URL is too long")
     if ":" not in host and not _NAME.fullmatch(host):
-        raise CallError("the URL spells its host in a way that not everybody reads alike")
+        raise CallError("programs read the host in the URL differently")
     shown = f"[{host}]" if ":" in host else host
     place = shown if port in (None, 80, 443) else f"{shown}:{port}"
     if parts.username is not None:
-        return place, "the URL carries credentials"
+        return place, "the URL contains credentials"
     if carries_data(host) or len(url) > LONGEST_ADDRESS:
-        return place, "the URL is so long that it may carry data"
+        return place, "the URL is long enough to carry data"
     return place, f"{place} is on this machine or a private network" if is_private(host) else None
 
 
@@ -154,19 +154,19 @@ def read_address(text: str) -> UrlTarget:
     rest, cut, _ = (text[scheme.end() :] if scheme else text).partition(UNKNOWN)
     authority, *more = re.split(r"[/?#]", rest, maxsplit=1)
     if cut and not more:
-        return UrlTarget(doubt="contacts a machine that is only known when it runs")
+        return UrlTarget(doubt="contacts a host that is known only at run time")
     try:
         host, doubt = _host(authority, rest)
     except CallError as error:
-        return UrlTarget(doubt=f"contacts a machine that is not surely known: {error}")
+        return UrlTarget(doubt=f"contacts an ambiguous host: {error}")
     if scheme is not None and scheme["name"].lower() in _DATABASES:
-        doubt = "gives credentials away in its address" if "@" in authority else None
+        doubt = "sends credentials in its URL" if "@" in authority else None
     elif not _is_plain(scheme, host):
-        doubt = "uses a protocol that can do more than fetch, or spells it oddly"
+        doubt = "uses a protocol that can do more than fetch"
     elif len(text) > LONGEST_ADDRESS:
-        doubt = "contacts an address that is so long that it may carry data"
+        doubt = "contacts a URL long enough to carry data"
     elif _EXPANDED.intersection("".join(more)):
-        doubt = "contacts addresses that are made from a pattern"
+        doubt = "contacts URLs built from a pattern"
     return UrlTarget(host, doubt, saved=(UNKNOWN,) if cut else _saved(rest))
 
 
@@ -175,7 +175,7 @@ def _host(authority: str, rest: str) -> tuple[str, str | None]:
     if _EXPANDED.intersection(_NUMBER.sub("", authority)):
         raise CallError("its host is a pattern")
     if _NO_URL.search(rest):
-        raise CallError("it holds characters that no URL has")
+        raise CallError("it contains invalid characters")
     host, doubt = contact("http://" + authority)
     # A server of one's own is looked at all day; Assent's own is denied by its port.
     return host, None if _PORT.sub("", authority.lower()) in _LOOPBACK else doubt
@@ -222,9 +222,9 @@ def read_host(text: str) -> UrlTarget:
     found = _MACHINE.fullmatch(text)
     name = found["host"].lower().rstrip(".") if found else ""
     if found is None or not (name.startswith("[") or _NAME.fullmatch(name)):
-        return UrlTarget(doubt="contacts a machine that is not surely known")
+        return UrlTarget(doubt="contacts an ambiguous host")
     if carries_data(name):
-        return UrlTarget(name, doubt="contacts a machine whose name is so long that it may carry data")
+        return UrlTarget(name, doubt="contacts a host whose name is long enough to carry data")
     return UrlTarget(f"{name}:{int(found['port'])}" if found["port"] else name)
 
 

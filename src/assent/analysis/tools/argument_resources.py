@@ -28,7 +28,7 @@ from assent.model import UNKNOWN, CallError, fold, within
 
 MOST_VALUES = 10_000
 """Strings and numbers of one call that are looked at."""
-_TOO_DEEP = f"its input is nested more than {DEEPEST} levels deep"
+_TOO_DEEP = f"the input is nested more than {DEEPEST} levels deep"
 _NESTED = (dict, list, tuple)
 _LONG = 1_024
 """Characters that take as long to look through as any few."""
@@ -148,7 +148,7 @@ class _Finder:
         """Look at one leaf of the input."""
         self._count += 1
         if self._count > MOST_VALUES:
-            raise CallError(f"its input has more than {MOST_VALUES} values")
+            raise CallError(f"the input has more than {MOST_VALUES} values")
         if not isinstance(leaf.value, str):
             self._talk.hear_number(leaf.field, leaf.value)
         elif leaf.joined:
@@ -194,7 +194,7 @@ class _Finder:
             return
         words = text.split()
         if len(words) > _MOST_WORDS:
-            raise CallError(f"its field `{field}` holds more than {_MOST_WORDS} words")
+            raise CallError(f"the field `{field}` has more than {_MOST_WORDS} words")
         for number, word in enumerate(words):
             name = word.strip(_EDGES)
             if self._talk.hear("", name, is_text=is_text):
@@ -283,7 +283,7 @@ class _Finder:
             return
         self._places[located] = None
         if len(self._places) > MOST_PATHS:
-            raise CallError(f"it names more than {MOST_PATHS} files")
+            raise CallError(f"names more than {MOST_PATHS} files")
         if not located.known:
             self._near.update(dict.fromkeys(self._own.ends(located.path)))
         elif not own and self._far:

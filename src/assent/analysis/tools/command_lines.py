@@ -40,7 +40,7 @@ def read_lines(given: dict[str, Any], place: Place) -> tuple[Operation, ...]:
     if not lines:
         return ()
     if len(lines) > MOST_LINES:
-        raise CallError(f"it gives more than {MOST_LINES} command lines")
+        raise CallError(f"contains more than {MOST_LINES} commands")
     from assent.analysis.lines.commands import read_line  # noqa: PLC0415 - few tools are given lines
 
     own, meter = own_of(place.facts), Meter()

@@ -193,9 +193,9 @@ def text_of(value: Any) -> str:
 def check_number(paths: int, patterns: int = 0) -> None:
     """Refuse a call that names more files than anybody would look at, or more patterns."""
     if paths > MOST_PATHS:
-        raise CallError(f"it names more than {MOST_PATHS} files")
+        raise CallError(f"names more than {MOST_PATHS} files")
     if patterns > MOST_PATTERNS:
-        raise CallError(f"it names files by more than {MOST_PATTERNS} patterns")
+        raise CallError(f"names files by more than {MOST_PATTERNS} globs")
 
 
 def other_paths(given: dict[str, Any], place: Place) -> list[Located]:

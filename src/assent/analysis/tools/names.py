@@ -36,8 +36,8 @@ TOOLS = (
             "Execute",
         ),
     ),
-    KnownTool("PowerShell", "foreign-shell", ("pwsh", "powershell_command"), "runs a PowerShell line"),
-    KnownTool("WriteStdin", "foreign-shell", ("write_stdin",), "types into a program that is running"),
+    KnownTool("PowerShell", "foreign-shell", ("pwsh", "powershell_command"), "runs a PowerShell command"),
+    KnownTool("WriteStdin", "foreign-shell", ("write_stdin",), "types into a running program"),
     KnownTool("Read", "read", ("file_read", "read_file", "view", "read_many_files", "NotebookRead", "open_file")),
     KnownTool("Write", "write", ("file_write", "write_file", "create", "create_file", "write_to_file", "save_file")),
     KnownTool(
@@ -68,14 +68,15 @@ TOOLS = (
     KnownTool("WebFetch", "fetch", ("web_fetch", "fetch_url", "fetch_webpage")),
     KnownTool("WebSearch", "inert", ("web_search", "google_web_search"), "searches the web"),
     KnownTool(
-        "TodoWrite", "inert", ("TodoRead", "todo_write", "todo_read", "update_plan", "write_todos"), "keeps a list"
+        "TodoWrite",
+        "inert",
+        ("TodoRead", "todo_write", "todo_read", "update_plan", "write_todos"),
+        "updates its to-do list",
     ),
     KnownTool("AskUserQuestion", "inert", ("ask_user", "ask_followup_question", "question"), "asks the user"),
     KnownTool("ExitPlanMode", "inert", ("exit_plan_mode",), "shows a plan to the user"),
-    KnownTool(
-        "BashOutput", "inert", ("TaskOutput", "bash_output"), "shows the output of a command that was started earlier"
-    ),
-    KnownTool("KillShell", "inert", ("KillBash", "kill_shell", "TaskStop"), "ends a command that was started earlier"),
+    KnownTool("BashOutput", "inert", ("TaskOutput", "bash_output"), "shows the output of a background command"),
+    KnownTool("KillShell", "inert", ("KillBash", "kill_shell", "TaskStop"), "stops a background command"),
     KnownTool("Agent", "unknown", ("Task", "spawn_agent"), "starts another agent"),
 )
 

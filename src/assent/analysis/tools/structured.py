@@ -79,7 +79,7 @@ def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) 
         resource=located.path,
         target=located.target,
         tier=SAFE if _is_named(located, place) else DANGEROUS,
-        reason=reason if _is_named(located, place) else "it does not say which file it reads",
+        reason=reason if _is_named(located, place) else "names no file to read",
         sweep=sweep,
         secret=place.is_secret(located) or INHERITED.match(located.path) is not None,
     )
@@ -119,7 +119,7 @@ def _written(tool: KnownTool, located: list[Located], place: Place) -> tuple[Ope
     ground = OperationContext(place.metered(meter), place.cwd)
     lost = [operation for p in located for operation in lose(p, ground)]
     if meter.left < 0:
-        raise CallError("it deletes more than is looked at")
+        raise CallError("deletes too many files to analyse")
     return (*found, *lost)
 
 
@@ -131,7 +131,7 @@ def _write(tool: KnownTool, located: Located, place: Place) -> Operation:
     tier, reason = SAFE, "writes a file"
     traits = place.traits(located.path, located.target)
     if not _is_named(located, place):
-        tier, reason = DANGEROUS, "it does not say which file it writes"
+        tier, reason = DANGEROUS, "names no file to write"
     elif tool.name == "Delete":
         tier, reason = DANGEROUS, "deletes a file"
     elif traits.sensitive:
@@ -166,7 +166,7 @@ def search_files(tool: KnownTool, call: ToolCall, place: Place) -> tuple[Operati
         files += [Located(p) for p in own if any(r.known and within(p, r.path) for r in roots)]
     found = [_reads(r, place, "searches files", sweep=True) for r in (*roots, *files)]
     if unsaid:
-        found.append(plain(tool, DANGEROUS, "it does not say what it searches for"))
+        found.append(plain(tool, DANGEROUS, "names nothing to search for"))
     return tuple(found) if more is None else (*found, *_contacts(more))
 
 
@@ -205,7 +205,7 @@ def beside(
     """Return what is named by fields of a known tool that are not its own; `found` is what is read of it already."""
     if not others:
         return ()
-    call, *more = of_unknown_use(plain(tool, SAFE, "is given more than it is known to use"), others, place)
+    call, *more = of_unknown_use(plain(tool, SAFE, "has input fields that Assent does not know"), others, place)
     contacted = {o.resource for o in found}
     more = [o for o in more if o.kind is not NET_CONNECT or o.resource not in contacted]
     return (*([call] if call.mentions or call.hosts else ()), *more)
@@ -249,6 +249,6 @@ def _used(found: Arguments, place: Place) -> Iterator[Operation]:
 
 def _contacts(found: Arguments) -> list[Operation]:
     return [
-        Operation(kind=NET_CONNECT, resource=host, tier=DANGEROUS, reason="names a machine that it may contact")
+        Operation(kind=NET_CONNECT, resource=host, tier=DANGEROUS, reason="names a host that it may contact")
         for host in found.hosts
     ]

@@ -34,7 +34,7 @@ _EXAMPLES = (
 _MARKS = {"safe": "✓", "dangerous": "!", "destructive": "✗"}
 _MOST_ALIKE = 12
 """Files and machines of one kind that are listed below one command: nobody reads hundreds."""
-_OBVIOUS = ("reads a file", "contacts a machine")
+_OBVIOUS = ("reads a file", "contacts a host")
 _VERBS = {
     OperationKind.FS_READ: "reads ",
     OperationKind.FS_WRITE: "writes ",

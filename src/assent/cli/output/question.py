@@ -69,7 +69,7 @@ def stakes_of(item: Permission, *, colour: bool) -> str:
     word = "asked" if item.tier is Tier.SAFE else item.tier.value
     style = "yellow" if item.tier is Tier.SAFE else STYLE_OF[item.tier]
     marks = f" [{', '.join(item.stakes)}]" if item.stakes else ""
-    return f"{paint(word + marks, style, colour=colour)}: {visible(item.reason)}"
+    return f"{paint(word + marks, style, colour=colour)}: {visible(item.plain_reason)}"
 
 
 def show_whole(item: Permission, stream: TextIO) -> bool:

@@ -208,7 +208,7 @@ def _described(item: Permission) -> PendingQuestion:
         session_id=item.session_id,
         tool_call_id=item.tool_call_id or item.id,
         tool_name=item.tool_name,
-        reason=item.reason,
+        reason=item.plain_reason,
         input=item.tool_input,
         tier=item.tier,
         expires_at=item.expires_at / 1000,

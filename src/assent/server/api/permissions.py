@@ -17,6 +17,7 @@ from assent.server.approval_command import command_of
 from assent.server.http.messages import Request, StoppingError, read_int, read_seconds, reply
 from assent.wire.permissions import DecisionBody, DecisionResult, Permission, PermissionList, Stored
 from assent.wire.refusal import Refusal
+from assent.wire.tier_prefix import tiered_reason
 from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def describe(approval: Approval) -> Permission:
         tool_name=call.tool if call is not None else approval.tool,
         tool_input=call.input if call is not None else {},
         tier=approval.tier,
-        reason=approval.reason,
+        reason=tiered_reason(approval),
         timestamp=millis(approval.created_at),
         status=approval.state,
         command=command_of(approval),

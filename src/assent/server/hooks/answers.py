@@ -12,6 +12,7 @@ from assent.analysis.tools.names import find_tool
 from assent.model import State
 from assent.policy.guard import command_text
 from assent.sandbox.redeem.command_line import find_line
+from assent.wire.tier_prefix import with_tier
 
 if TYPE_CHECKING:
     from assent.decisions.ruling import Ruling
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 _HEADINGS = {State.REJECTED: "Rejected", State.EXPIRED: "Expired", State.CANCELLED: "Cancelled"}
 
 
-def answer_of(ruling: Ruling, *, waited: bool = False) -> HookAnswer:
-    """Return whether the call may run now, and if not, why, or what it waits for."""
+def answer_of(ruling: Ruling, *, waited: bool = False, tiered: bool = False) -> HookAnswer:
+    """Return whether the call may run now, and if not, why, or what it waits for. `tiered`: name the tier first."""
     decision = ruling.decision
     outcome = decision.decision
     allow = outcome == "allow" or (outcome == "sandboxed" and ruling.is_rewritten)
     return HookAnswer(
         allow=allow,
-        reason=_reason(ruling, waited=waited),
+        reason=_reason(ruling, waited=waited, tiered=tiered),
         tier=decision.reading.tier,
         request_id=ruling.approval.id if outcome == "ask" and ruling.approval is not None else None,
         updated_input=ruling.updated_input if allow else None,
@@ -35,9 +36,9 @@ def answer_of(ruling: Ruling, *, waited: bool = False) -> HookAnswer:
     )
 
 
-def _reason(ruling: Ruling, *, waited: bool) -> str:
+def _reason(ruling: Ruling, *, waited: bool, tiered: bool) -> str:
     decision, approval = ruling.decision, ruling.approval
-    reason = decision.decision_reason
+    reason = with_tier(decision.decision_reason, decision) if tiered else decision.decision_reason
     match decision.decision:
         case "allow":
             return reason

@@ -8,6 +8,7 @@ import msgspec
 
 from assent.agents.hooks.messages import HookCall
 from assent.model import MODE_ALIASES, Mode, Tier
+from assent.server.hooks.answers import answer_of
 from assent.server.hooks.judge import judge
 from assent.server.http.messages import Request, reply
 from assent.wire.hooks import Classified, ClassifyBody
@@ -27,7 +28,8 @@ _BODY = msgspec.json.Decoder(ClassifyBody)
 
 async def classify(daemon: Daemon, request: Request) -> Response:
     """Decide one call."""
-    return reply(_classified((await judge(daemon, request, _read(request))).answer))
+    judged = await judge(daemon, request, _read(request))
+    return reply(_classified(answer_of(judged.ruling, waited=judged.waited, tiered=True)))
 
 
 def _read(request: Request) -> HookCall:

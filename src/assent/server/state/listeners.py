@@ -12,6 +12,7 @@ import msgspec
 
 from assent.model import State
 from assent.server.approval_command import command_of
+from assent.wire.tier_prefix import tiered_reason
 from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def request_message(approval: Approval) -> str:
         id=approval.id,
         command=command_of(approval),
         tier=approval.tier,
-        reason=approval.reason,
+        reason=tiered_reason(approval),
         agentId=approval.agent,
         expiresAt=millis(approval.expires_at),
         **({"proposedPattern": proposal} if proposal else {}),
