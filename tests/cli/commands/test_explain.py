@@ -57,7 +57,7 @@ def test_the_classifiers_votes_are_counted_not_listed(here, capsys):
 def test_what_could_not_be_read_has_one_line(here, capsys):
     out = explained(capsys, "if true; then ls")
     assert out.count("`fi` is missing") == 2  # the head and its place in the tree
-    assert "│  └─ ? could not be read: `fi` is missing" in out
+    assert "│  └─ ? not analysed: `fi` is missing" in out
 
 
 def test_losers_say_what_overruled_them(here, capsys):
@@ -83,7 +83,7 @@ def test_piped_output_is_plain_and_does_not_wrap(world):
 
 def test_what_could_not_be_read_is_marked(here, capsys):
     assert "could not be read: " in explained(capsys, "if then fi ((")
-    assert "write it so that it can be read" in explained(capsys, "if then fi ((")
+    assert "rewrite the command without computed names" in explained(capsys, "if then fi ((")
 
 
 UNREAD = [
@@ -145,7 +145,7 @@ def test_a_link_shows_where_it_leads(here, tmp_path, capsys):
 def test_a_destructive_part_names_its_impact(here, capsys):
     out = explained(capsys, "rm -rf /")
     assert "impact: " in out
-    assert "to undo it: " in out
+    assert "to undo: " in out
 
 
 def test_a_boundary_is_named(here, capsys):

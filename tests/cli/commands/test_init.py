@@ -123,7 +123,7 @@ def test_settings_that_the_agent_itself_would_leave_out_are_refused(world, agent
     path.write_text(text)
     done = init(world, agent=agent)
     assert done.code == 2
-    assert f"{agent} can not read this file" in done.err
+    assert f"{agent} cannot parse this file" in done.err
     assert ("byte order mark" in done.err) is text.startswith("\ufeff")
     assert path.read_text() == text
 
@@ -146,7 +146,7 @@ def test_a_file_of_hooks_that_codex_would_leave_out_is_refused(world, text, name
     path.write_text(json.dumps(text))
     done = init(world, agent="codex")
     assert done.code == 2
-    assert f"take out {named}" in done.err
+    assert f"remove {named}" in done.err
     assert json.loads(path.read_text()) == text
 
 
@@ -162,7 +162,7 @@ def test_rules_are_taken_over_and_each_refusal_is_explained(world, settings):
         "deny  mcp__files__*",
     ):
         assert f"takes over   {text}" in shown
-    assert "leaves out   allow Bash(*): it would allow everything of its kind" in shown
+    assert "leaves out   allow Bash(*): the rule would allow every such call" in shown
     assert "leaves out   allow Bash(run_in_background:true): it is about a parameter" in shown
     assert "leaves out   deny  Agent(Explore): Assent has no rules for Agent" in shown
     init(world)
@@ -204,8 +204,8 @@ def test_without_a_terminal_it_asks_for_yes(world, settings):
         ("[1, 2]", "expected the file to be an object"),
         ('{"hooks": []}', "expected hooks to be an object"),
         ('{"hooks": {"PreToolUse": {}}}', "expected hooks.PreToolUse to be a list"),
-        ('{"a": 1, "a": 2}', "stands twice"),
-        ('{"disableAllHooks": true}', "Hooks are switched off here"),
+        ('{"a": 1, "a": 2}', "duplicate name"),
+        ('{"disableAllHooks": true}', "hooks are disabled here"),
     ],
 )
 def test_settings_that_can_not_be_changed_are_left_alone(world, settings, text, said):
@@ -246,7 +246,7 @@ def test_a_link_stays_a_link_and_a_link_to_nothing_is_refused(world, settings):
     kept.unlink()
     done = init(world)
     assert done.code == 2
-    assert "symbolic link to nothing" in done.err
+    assert "dangling symbolic link" in done.err
 
 
 def test_a_projects_link_leads_nowhere_outside_of_it(world, settings):
@@ -254,7 +254,7 @@ def test_a_projects_link_leads_nowhere_outside_of_it(world, settings):
     ours.symlink_to(settings.parent)  # the user's own settings
     done = init(world, "--project")
     assert done.code == 2
-    assert "This leads out of the project" in done.err
+    assert "the file is a link out of the project" in done.err
     assert settings.read_text() == THEIRS
     ours.unlink()
     (world.project / "elsewhere").mkdir()
@@ -349,7 +349,7 @@ def test_rules_that_were_taken_over_go_again_and_what_was_added_since_stays(worl
     world.user_file.write_text(before)
     init(world)
     world.user_file.write_text(world.user_file.read_text().replace("7000", "7001"))
-    assert "what was changed since stays" in world.run("uninit", "claude-code").out
+    assert "later changes stay" in world.run("uninit", "claude-code").out
     assert world.user_file.read_text() == before.replace("7000", "7001")
     assert settings.read_text() == THEIRS
 
@@ -371,7 +371,7 @@ def test_a_switch_goes_back_too_when_the_file_was_changed_since(world):
     settings.write_text('{"hooksConfig": {"notifications": true}, "general": {"vimMode": true}}')
     init(world, agent="gemini")
     settings.write_text(settings.read_text().replace('"vimMode": true', '"vimMode": false'))
-    assert "took what Assent wrote out" in world.run("uninit", "gemini").out
+    assert "removed Assent's entries" in world.run("uninit", "gemini").out
     found = parse(settings.read_text()).value
     assert found == {"hooksConfig": {"notifications": True}, "general": {"vimMode": False}}
 
@@ -427,7 +427,7 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
     shown = init(world, "--dry-run", agent="codex").out
     for text in ("allow Bash(cargo test:*)", "allow Bash(cargo check:*)", "ask   Bash(git push:*)", "deny  Bash(dd:*)"):
         assert f"takes over   {text}" in shown
-    assert "a word in it would mean something else" in shown
+    assert "a word would have another meaning" in shown
     assert "nothing like network_rule" in shown
     policies = world.home / ".gemini" / "policies" / "mine.toml"
     policies.parent.mkdir(parents=True)
@@ -441,7 +441,7 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
     for text in ("allow Bash(git status:*)", "allow Bash(ls:*)", "deny  Bash(rm:*)"):
         assert f"takes over   {text}" in shown
     assert "nothing like commandRegex" in shown
-    assert "it would allow everything of its kind" in shown
+    assert "the rule would allow every such call" in shown
 
 
 def test_a_projects_own_rules_start_in_the_project(world):
@@ -487,11 +487,11 @@ def test_the_settings_and_the_home_are_protected_from_then_on(world, settings):
 def test_an_interpreter_inside_a_project_is_refused(world):
     done = init(world, "--python", str(world.project / "bin" / "python3"))
     assert done.code == 2
-    assert "is not there" in done.err
+    assert "does not exist" in done.err
     inner = world.project / "bin" / "python3"
     inner.parent.mkdir()
     inner.symlink_to("/usr/bin/python3")
-    assert "lies in the project" in init(world, "--python", str(inner)).err
+    assert "is in the project" in init(world, "--python", str(inner)).err
 
 
 CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
@@ -598,7 +598,7 @@ def test_doctor_says_so_when_the_hook_lets_through_what_must_be_denied(world, se
     (world.state / "hook_client.py").write_text("def main(argv):\n    return 0\n")
     done = world.run("doctor")
     assert done.code == 1
-    assert "the hook let through what must be denied" in done.out
+    assert "the hook allowed a call that must be denied" in done.out
 
 
 def test_doctor_runs_no_line_that_only_looks_like_assents(world, settings):
@@ -609,7 +609,7 @@ def test_doctor_runs_no_line_that_only_looks_like_assents(world, settings):
     wired.write_text(json.dumps(text))
     done = world.run("doctor")
     assert done.code == 1
-    assert "does not have Assent's hook as it was written PreToolUse" in done.out
+    assert "does not contain Assent's hook as written PreToolUse" in done.out
     assert not (world.home / "fooled").exists()
 
 
@@ -668,11 +668,11 @@ def test_a_program_that_a_project_puts_before_hooks_is_found(world, settings):
 
 def test_doctor_finds_what_speaks_before_the_hook(world, monkeypatch):
     init(world, agent="gemini")
-    assert "something is printed before the hook's answer" not in world.run("doctor").out
+    assert "other output precedes the hook's answer" not in world.run("doctor").out
     (world.home / "greeting.sh").write_text("echo hello\n")
     monkeypatch.setenv("BASH_ENV", str(world.home / "greeting.sh"))
     monkeypatch.setenv("SHLVL", "1")
-    assert "something is printed before the hook's answer" in world.run("doctor").out
+    assert "other output precedes the hook's answer" in world.run("doctor").out
 
 
 FAKE_CODEX = """#!/bin/sh
@@ -761,7 +761,7 @@ def copies(world, text: str) -> list[str]:
 def test_a_plugin_that_was_changed_goes_too_and_the_change_is_kept(world, plugin):
     changed = plugin.read_text() + "// mine\n"
     plugin.write_text(changed)
-    assert "does not have Assent's hook as it was written" in world.run("doctor").out
+    assert "does not contain Assent's hook as written" in world.run("doctor").out
     said = world.run("uninit", "opencode").out
     assert not plugin.parent.parent.exists()
     assert copies(world, changed)[0] in said
@@ -820,7 +820,7 @@ def moved(world):
 
 def test_a_project_that_was_moved_is_taken_out_where_it_lies_now(world, moved):
     said = world.run("doctor").out
-    assert "there is no such folder any more" in said
+    assert "the folder no longer exists" in said
     assert "--project" in said
     assert world.run("uninit", "claude-code", "--project", cwd=moved).code == 0
     assert (moved / ".claude" / "settings.local.json").read_text() == '{"model": "opus"}\n'

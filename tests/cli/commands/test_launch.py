@@ -47,7 +47,7 @@ def test_an_agent_is_started_without_what_turns_programs(world, programs, agent)
     assert not [name for name in hostile if environ.get(name) and name != "KEPT"]
     assert (environ["KEPT"], environ["HOME"]) == ("1", str(world.home))
     assert "left out: ASSENT_HOME, ASSENT_URL, BASH_ENV" in done.err
-    assert f"{agent} is not wired up" in done.err
+    assert f"{agent} is not connected" in done.err
 
 
 def test_what_a_projects_settings_could_set_later_is_overridden(world, programs):

@@ -111,9 +111,9 @@ def test_at_a_terminal_all_of_it_is_shown_before_a_yes_is_taken(daemon, agent):
     wanted = ask(agent, LONG + " # terminal")["requestId"]
     ended, screen = typed(daemon, wanted, ["y"] * 40)
     assert ended == 0
-    for part in ("| echo line0\r\n", "| echo line199\r\n", "| node hidden.js # terminal\r\n", "Allow it? [y/N] "):
+    for part in ("| echo line0\r\n", "| echo line199\r\n", "| node hidden.js # terminal\r\n", "Allow? [y/N] "):
         assert part in screen
-    assert screen.index("hidden.js # terminal") < screen.index("Allow it?")
+    assert screen.index("hidden.js # terminal") < screen.index("Allow?")
 
 
 def test_pending_shows_the_head_and_the_tail_of_what_is_long_and_says_what_is_between(daemon, agent):
@@ -331,7 +331,7 @@ def test_doctor_finds_what_is_wrong(tmp_path):
     (running.state / "token").chmod(0o644)
     done = running.run("doctor")
     assert done.returncode == 1
-    assert "others can read or write" in done.stdout
+    assert "other users can read or write" in done.stdout
     (running.state / "token").chmod(0o600)
     running.state.chmod(0o755)
     assert running.run("doctor").returncode == 1

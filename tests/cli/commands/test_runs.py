@@ -66,8 +66,8 @@ def test_every_message_can_be_had_as_json(daemon):
 
 
 def test_mistakes_are_named(daemon):
-    assert "no strategy by that name; there are " in daemon.run("runs", "start", "nope").stderr
-    assert "no tool is called `fly`" in daemon.run("runs", "start", "note", "--yes-to", "fly").stderr
+    assert "; strategies: " in daemon.run("runs", "start", "nope").stderr
+    assert "unknown tool `fly`" in daemon.run("runs", "start", "note", "--yes-to", "fly").stderr
     assert "No active run found for runId x" in daemon.run("runs", "stop", "x").stderr
 
 
