@@ -129,6 +129,6 @@ def test_settings_that_claude_code_leaves_out_as_a_whole_are_refused_and_found(w
     assert not mark.exists()  # to ask is not to start a session
     settings.write_text(json.dumps({"env": {"A": "1"}, "hooks": others, "mine": [1]}))
     doctor = place.drive(place.assent("doctor"))["commands"][0]
-    assert "nothing is decided" not in doctor["out"]
+    assert "Assent decides nothing" not in doctor["out"]
     done = place.work([write(place, "ran-write")])
     assert "Blocked" in done["results"][0], done

@@ -25,7 +25,7 @@ def daemon(tmp_path_factory):
     with Running(tmp_path_factory.mktemp("line"), "--rate", "0") as running:
         for agent in EVENTS:
             done = running.run("init", agent, "--yes", "--no-start")
-            assert "wired up" in done.stdout, done
+            assert "connected" in done.stdout, done
         yield running
 
 

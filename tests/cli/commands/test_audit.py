@@ -64,13 +64,13 @@ def test_records_are_found_by_what_is_in_them(kept, words, positions):
 
 
 def test_a_search_that_is_cut_short_says_so(kept):
-    assert "there are more" in kept.run("audit", "search", "--limit", "2").out
+    assert "more records match" in kept.run("audit", "search", "--limit", "2").out
 
 
 def test_a_whole_log_verifies(kept):
     ended = kept.run("audit", "verify")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out == ("the log is whole: 5 records of 1 writer, 2 checkpoints, 2 anchors; sealed up to record 5\n")
+    assert ended.out == ("the log is valid: 5 records of 1 writer, 2 checkpoints, 2 anchors; sealed up to record 5\n")
     report = json.loads(kept.run("audit", "verify", "--json").out)
     assert (report["ok"], report["events"], report["broken"]) == (True, 5, None)
 

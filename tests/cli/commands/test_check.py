@@ -58,14 +58,14 @@ def test_the_exit_code_and_the_first_word_give_the_verdict(policy, capsys, words
     [
         ([], "no command given"),
         (["--tool", "Foo", "text"], "must be a JSON object"),
-        (["--tool", "Write", "{broken"], "not JSON"),
+        (["--tool", "Write", "{broken"], "not valid JSON"),
         (["--tool", "Write", '{"a": ' + "[" * 100_000], "nested too deeply"),
         (["--tool", "", "x"], "--tool needs a name"),
-        (["--cwd", "/does/not/exist", "ls"], "no folder `/does/not/exist`"),
-        (["--cwd", "/etc/passwd", "ls"], "no folder `/etc/passwd`"),
-        (["--cwd", "", "ls"], "no folder ``"),
+        (["--cwd", "/does/not/exist", "ls"], "folder not found: `/does/not/exist`"),
+        (["--cwd", "/etc/passwd", "ls"], "folder not found: `/etc/passwd`"),
+        (["--cwd", "", "ls"], "folder not found: ``"),
         (["--mode", "stric", "ls"], "unknown mode `stric`"),
-        (["--policy", "/does/not/exist.yaml", "ls"], "/does/not/exist.yaml: There is no such file."),
+        (["--policy", "/does/not/exist.yaml", "ls"], "/does/not/exist.yaml: file not found"),
         (["--nonsense", "ls"], "no command given"),
         (["--batch", "ls"], "takes no command"),
         (["bad\udc80bytes"], "not valid UTF-8"),
@@ -180,7 +180,7 @@ def test_a_boundary_that_can_not_be_set_up_is_exit_4(here, capsys, monkeypatch):
     assert main(["check", "--mode", "on_failure", "npm test"]) == exit_codes.DENY
     out = capsys.readouterr().out
     assert out.startswith("unavailable: ")
-    assert "which can not be set up here" in out
+    assert "which is not available here" in out
 
 
 @pytest.mark.parametrize(
@@ -296,9 +296,9 @@ def test_a_check_assumes_nothing_of_the_environment_unless_it_is_told(here, caps
     [
         (["--env", "NOT_THERE_AT_ALL", "ls"], "`NOT_THERE_AT_ALL` is neither NAME=VALUE"),
         (["--env", "=x", "ls"], "`=x` is neither NAME=VALUE"),
-        (["--env-from", "/not/there", "ls"], "cannot be read"),
+        (["--env-from", "/not/there", "ls"], "cannot read"),
         (["--env-from", "/dev/zero", "ls"], "is larger than"),
-        (["--env", "A=1", "--batch"], "as `environment`"),
+        (["--env", "A=1", "--batch"], "set `environment` on each line"),
     ],
 )
 def test_an_environment_that_can_not_be_had_is_wrong_usage(here, capsys, words, complaint):

@@ -161,10 +161,10 @@ def test_rules_are_taken_over_and_each_refusal_is_explained(world, settings):
         "deny  Write(/etc/**)",
         "deny  mcp__files__*",
     ):
-        assert f"takes over   {text}" in shown
-    assert "leaves out   allow Bash(*): the rule would allow every such call" in shown
-    assert "leaves out   allow Bash(run_in_background:true): it is about a parameter" in shown
-    assert "leaves out   deny  Agent(Explore): Assent has no rules for Agent" in shown
+        assert f"imports      {text}" in shown
+    assert "skips        allow Bash(*): the rule would allow every such call" in shown
+    assert "skips        allow Bash(run_in_background:true): the rule is about a parameter" in shown
+    assert "skips        deny  Agent(Explore): Assent has no rules for Agent" in shown
     init(world)
     assert world.run("check", "npm run test").code == 0
     assert world.run("check", "git push").code == 3
@@ -338,7 +338,7 @@ def test_what_was_changed_since_is_kept_when_it_is_taken_out(world, settings):
     text = settings.read_text().replace('"model": "opus"', '"model": "haiku"')
     settings.write_text(text)
     done = world.run("uninit", "claude-code")
-    assert "changed since" in done.out
+    assert "later changes stay" in done.out
     found = parse(settings.read_text()).value
     assert found["model"] == "haiku"
     assert found["hooks"] == parse(THEIRS).value["hooks"]
@@ -361,7 +361,7 @@ def test_a_rule_added_among_those_that_were_taken_over_never_changes_its_list(wo
     last = [line for line in text.splitlines(keepends=True) if "mcp__files" in line][-1]
     world.user_file.write_text(text.replace(last, last + "    - Bash(curl:*)\n"))
     before = world.user_file.read_text()
-    assert "stays as it is" in world.run("uninit", "claude-code").out
+    assert "as it is: it was changed in the same place" in world.run("uninit", "claude-code").out
     assert world.user_file.read_text() == before
 
 
@@ -426,7 +426,7 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
     )
     shown = init(world, "--dry-run", agent="codex").out
     for text in ("allow Bash(cargo test:*)", "allow Bash(cargo check:*)", "ask   Bash(git push:*)", "deny  Bash(dd:*)"):
-        assert f"takes over   {text}" in shown
+        assert f"imports      {text}" in shown
     assert "a word would have another meaning" in shown
     assert "nothing like network_rule" in shown
     policies = world.home / ".gemini" / "policies" / "mine.toml"
@@ -439,7 +439,7 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
     (world.home / ".gemini" / "settings.json").write_text('{"tools": {"exclude": ["run_shell_command(rm)"]}}')
     shown = init(world, "--dry-run", agent="gemini").out
     for text in ("allow Bash(git status:*)", "allow Bash(ls:*)", "deny  Bash(rm:*)"):
-        assert f"takes over   {text}" in shown
+        assert f"imports      {text}" in shown
     assert "nothing like commandRegex" in shown
     assert "the rule would allow every such call" in shown
 
@@ -466,8 +466,8 @@ def test_a_project_is_wired_up_for_itself_with_its_own_token(world):
 
 def test_a_second_wiring_of_an_agent_is_told_of_the_first(world):
     assert "already" not in init(world, "--project").out
-    assert f"note: claude-code is wired up in {world.project} already" in init(world).out
-    assert "note: claude-code is wired up for all your projects already" in init(world, "--project").out
+    assert f"note: claude-code is already connected in {world.project}" in init(world).out
+    assert "note: claude-code is already connected for all your projects" in init(world, "--project").out
     assert "already" not in init(world, agent="gemini").out
 
 
@@ -655,7 +655,7 @@ def test_hooks_that_a_project_switches_off_are_found(world):
     ours.write_text("[features]\nhooks = false\n")
     assert find_off(WIRINGS["codex"], file, None) == []
     assert find_off(WIRINGS["codex"], file, str(world.project)) == [str(ours)]
-    assert "switched off" in init(world, "--project", agent="codex").err
+    assert "disabled" in init(world, "--project", agent="codex").err
 
 
 def test_a_program_that_a_project_puts_before_hooks_is_found(world, settings):
@@ -663,7 +663,7 @@ def test_a_program_that_a_project_puts_before_hooks_is_found(world, settings):
     ours = world.project / ".claude" / "settings.json"
     ours.parent.mkdir()
     ours.write_text('{"env": {"CLAUDE_CODE_SHELL_PREFIX": "/bin/true"}}')
-    assert f"{ours} sets CLAUDE_CODE_SHELL_PREFIX, which can leave hooks out" in world.run("doctor").out
+    assert f"{ours} sets CLAUDE_CODE_SHELL_PREFIX, which can skip hooks" in world.run("doctor").out
 
 
 def test_doctor_finds_what_speaks_before_the_hook(world, monkeypatch):
@@ -733,7 +733,7 @@ def test_the_hook_starts_one_daemon_however_many_ask_and_a_revoked_token_is_a_no
     assert world.run("token", "revoke", token["id"]).code == 0
     until(lambda: call_hook(started, data, env=world.environ).returncode == 2)
     assert b"run `assent init claude-code` again" in call_hook(started, data, env=world.environ).stderr
-    assert "is not good" in world.run("doctor").out
+    assert "rejected the token" in world.run("doctor").out
 
 
 def test_opencode_gets_a_plugin_that_runs_the_same_line(world):
@@ -791,7 +791,7 @@ def test_what_was_there_before_the_plugin_comes_back_whatever_became_of_it(world
 @pytest.mark.parametrize("text", ["// all my own\n", 'const LINE = "\\q"\n'])
 def test_a_plugin_that_runs_assent_no_longer_is_somebody_elses(world, plugin, text):
     plugin.write_text(text)
-    assert "stays as it is" in world.run("uninit", "opencode").out
+    assert "as it is: it was changed in the same place" in world.run("uninit", "opencode").out
     assert plugin.read_text() == text
 
 
@@ -840,7 +840,7 @@ def test_a_copy_of_a_project_is_not_the_project(world, moved):
     moved.rename(world.home / "old")
     shutil.copytree(world.home / "old", moved)
     done = world.run("uninit", "claude-code", "--project", cwd=moved)
-    assert "not wired up in this project" in done.err
+    assert "not connected in this project" in done.err
 
 
 def test_of_a_project_that_is_gone_an_empty_folder_is_enough(world, moved):

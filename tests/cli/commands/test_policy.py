@@ -61,7 +61,7 @@ def test_show_has_every_layer_and_rule_with_its_place(layered, capsys):
         "approve_commands: docker:*",
         f"Bash(wget:*)  user {layered.user_file}:15",
         f"Bash(git push:*)  project {project_file}:1",
-        f"Bash(make)  project {project_file}:1  (does not count: not trusted)",
+        f"Bash(make)  project {project_file}:1  (ignored: not trusted)",
         "chain: self-protection > forbidden-globs > deny-rules > ask-rules > allow-rules",
         "note: project rules are not trusted: 1 allow rule ignored",
     ):

@@ -104,7 +104,7 @@ def test_a_folder_can_be_named(project, tmp_path, monkeypatch):
 
 def test_a_project_without_a_file_can_not_be_trusted(here, capsys):
     assert main(["trust", "--yes"]) == exit_codes.USAGE
-    assert f"there is no assent.yaml in `{here.project}`" in capsys.readouterr().err
+    assert f"no assent.yaml in `{here.project}`" in capsys.readouterr().err
 
 
 def test_the_users_own_file_is_no_project(here, capsys):
