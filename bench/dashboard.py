@@ -1,4 +1,4 @@
-"""The dashboard in the system's Chromium: how soon it is seen, how much is sent, how fast a key is answered."""
+"""Benchmark the dashboard in Chromium: first paint, bytes sent, response time to a key."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ KEY = """() => new Promise((done) => {
     document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
     requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
 })"""
-"""From the key to the frame that shows what it did."""
+"""Time from the key to the frame that shows its effect."""
 
 
 def measure(report: Callable[..., None]) -> None:
-    """Measure it, empty and with a thousand questions."""
+    """Measure the inbox, empty and with a thousand questions."""
     print("\nThe dashboard, in Chromium on this machine")
     with (
         tempfile.TemporaryDirectory() as folder,

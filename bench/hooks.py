@@ -1,4 +1,4 @@
-"""What a hook costs: the command line that `assent init` writes, beside a bare Python, a competitor, and no hook."""
+"""Benchmark the hook that `assent init` installs against a bare Python, a competitor and no hook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CALL = {
 
 
 def measure(report: Callable[..., None]) -> None:
-    """Measure it all, and judge it."""
+    """Measure everything and compare with the bounds."""
     print("\nThe hook of Claude Code, from process start to answer")
     with tempfile.TemporaryDirectory() as folder, Running(Path(folder), "--rate", "0") as daemon:
         place = Workplace(AGENTS["claude-code"], daemon.home, daemon.project, daemon.state)
@@ -58,7 +58,7 @@ def _starting(report: Callable[..., None], line: str, place: Workplace) -> None:
         "cc-safety-net, the same call": [str(BIN / "cc-safety-net"), "hook", "--claude-code"],
     }
     times: dict[str, list[float]] = {kind: [] for kind in kinds}
-    for number in range(ROUNDS):  # turn by turn, so that what else the machine does hits all alike
+    for number in range(ROUNDS):  # in turns, so that other load affects all alike
         for kind, argv in kinds.items():
             if "cc-safety-net" in kind and number % 3:
                 continue
@@ -76,7 +76,7 @@ def _starting(report: Callable[..., None], line: str, place: Workplace) -> None:
 
 
 def _working(report: Callable[..., None], place: Workplace) -> None:
-    """Have the real Claude Code make safe calls, with the hook and without: what a user would feel."""
+    """Let the real Claude Code make safe calls with and without the hook."""
     settings = place.home / ".claude" / "settings.json"
     wired = settings.read_text()
     script = [place.agent.run("cat notes.txt") for _ in range(13)]

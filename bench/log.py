@@ -1,4 +1,4 @@
-"""The log and the questions: how fast events become durable and are verified, what a suspended call costs."""
+"""Benchmark the audit log and pending questions: append, verify, search, and the cost of a waiting call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Report(Protocol):
     """Prints one figure."""
 
     def __call__(self, what: str, figure: str, *, limit: str = "", ok: bool = True) -> None:
-        """Print it, and mark it if it is not what it must be."""
+        """Print a figure, marked if it exceeds its bound."""
 
 
 def facts() -> Facts:
@@ -44,7 +44,7 @@ def facts() -> Facts:
 
 
 def run(report: Report) -> None:
-    """Measure everything here."""
+    """Run all measurements."""
     print("\nThe log and the questions")
     with tempfile.TemporaryDirectory(dir=os.environ.get("ASSENT_BENCH_DIR")) as home:
         uvloop.run(append(home, report))
@@ -55,7 +55,7 @@ def run(report: Report) -> None:
 
 
 async def append(home: str, report: Report) -> None:
-    """Append events of real decisions, first as 64 callers at once do, then until there are enough to verify."""
+    """Append events of real decisions, first with 64 concurrent callers, then until there are enough to verify."""
     with open_store(home=home) as store:
         log = Log(store, home)
         engine = Engine(facts=facts)
@@ -83,7 +83,7 @@ async def append(home: str, report: Report) -> None:
 
 
 def fsync_us(folder: str) -> float:
-    """Return what the disk takes to keep 4 KB, in microseconds."""
+    """Return the time to sync 4 KB to disk, in microseconds."""
     descriptor = os.open(os.path.join(folder, "probe"), os.O_WRONLY | os.O_CREAT, 0o600)  # noqa: PTH118 - as given
     times = []
     for _ in range(100):
@@ -111,7 +111,7 @@ def verify(home: str, report: Report) -> None:
 
 
 async def look_back(home: str, report: Report) -> None:
-    """Search for what is not there, so that the whole log is looked through, and sum it up. All of it grows evenly."""
+    """Search for a missing text, so that the whole log is scanned, and compute statistics; both must grow linearly."""
     wanted = {
         "the newest page": Query(),
         "by agent, none found": Query(agent="nobody"),
@@ -154,7 +154,7 @@ def resident_kb() -> float:
 
 
 async def suspend(home: str, report: Report) -> None:
-    """Suspend many calls at once, then answer one after the other and see when each wakes."""
+    """Let many calls wait, then answer them one by one and measure when each resumes."""
     with open_store(home=home) as store:
         log = Log(store, home)
         approvals = Approvals(store, log)

@@ -1,4 +1,4 @@
-"""What is fast, measured in one run: medians and ratios, no absolute promise about somebody else's machine."""
+"""Benchmark decisions in one run: medians and ratios, not absolute times."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def deciding() -> None:
         ]
         engines = {n: Engine([Policy(deny=parse_rules(rules(n)))], facts=Observer()) for n in (20, 10_000)}
         rounds: dict[int, list[float]] = {20: [], 10_000: []}
-        for _ in range(40):  # turn by turn, so that what else the machine does hits both
+        for _ in range(40):  # in turns, so that other load affects both alike
             for count, engine in engines.items():
                 rounds[count].append(median_us([lambda c=c, e=engine: e.decide(c, session) for c in calls], 1))
         medians = {count: statistics.median(found) for count, found in rounds.items()}
@@ -83,7 +83,7 @@ def deciding() -> None:
 
 
 LINES = (Path(__file__).parent / "lines.txt").read_text("utf-8").splitlines()
-"""What people and agents type all day: looks, edits, builds, and some that are asked about."""
+"""Typical commands of people and agents: reads, edits, builds, and some that need approval."""
 NEW, AGAIN = "parse, read and decide", "a repeated line, from memory"
 
 
@@ -215,13 +215,13 @@ def growing() -> None:
     for what, make in SHAPES.items():
         took = [min(thread_ms(engine, session, line_call(make(size), "/code", n)) for n in range(5)) for size in SIZES]
         print(f"  {what:<24}" + "".join(f"{each:>9.1f} ms" for each in took))
-        # Four times the text may take four times as long; the rest is for what can not be measured well.
+        # Four times the text may take four times as long; the rest allows for noise.
         growth = took[-1] / took[-2]
         report(f"{what}: four times the text", f"{growth:.1f} x", limit="at most 6 x", ok=growth <= 6)
 
 
 def stopping() -> None:
-    """Measure calls that would take seconds, if nothing stopped them."""
+    """Measure calls that would take seconds without the time limit."""
     given = [("Bash", {"command": line}) for line in slow.LINES.values()] + list(slow.CALLS.values())
     print(f"\n{len(given)} calls made to be slow, in a folder of 4,000 names: the processor's time for each")
     with tempfile.TemporaryDirectory() as folder:

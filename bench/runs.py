@@ -59,7 +59,7 @@ def _measure(report: Callable[..., None], root: Path, core: int) -> None:
 
 
 def memory(server: Server) -> float:
-    """Return what a server holds in memory, in megabytes; `taskset` has become the server."""
+    """Return the memory of a server in megabytes; `taskset` has become the server."""
     found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{server.pid}/status").read_text())
     return int(found[1]) / 1024 if found else 0.0
 

@@ -1,4 +1,4 @@
-"""What the sandbox costs, in multiples of bubblewrap alone and of the same work without a supervisor."""
+"""Benchmark the sandbox against bubblewrap alone and the same work without a supervisor."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def make_profile(workspace: Path) -> SandboxProfile:
 
 
 class Times(NamedTuple):
-    """What a command in a sandbox of its own took, in milliseconds."""
+    """Times of a command in its own sandbox, in milliseconds."""
 
     opening: float
-    """Finding what is hidden and protected here, and putting up stand-ins."""
+    """Time to find hidden and protected files and to create placeholders."""
     running: float
-    """From the start of bubblewrap to the end of the command."""
+    """Time from the start of bubblewrap to the end of the command."""
     closing: float
 
     @property
@@ -80,7 +80,7 @@ def entering(report: Report, workspace: Path) -> None:
     }
     alone: list[float] = []
     times: dict[str, list[Times]] = {what: [] for what in steps}
-    for _ in range(25):  # turn by turn, so that what else the machine does hits all of them
+    for _ in range(25):  # in turns, so that other load affects all alike
         alone.append(process_time(BARE, workspace, 1))
         for what, (wanted, supervised) in steps.items():
             times[what].append(asyncio.run(enter(wanted, ["true"], supervised=supervised)))
@@ -97,7 +97,7 @@ def entering(report: Report, workspace: Path) -> None:
 
 
 def starting(report: Report, workspace: Path) -> None:
-    """Compare with the sandbox that comes as an npm package, both from the start of a process."""
+    """Compare with the sandbox from the npm package, both including process start."""
     print("\n`assent run -- true`, from the start of the process")
     ours = [str(Path(sys.executable).with_name("assent")), "run", "--", "true"]
     theirs = find_peer()
@@ -108,7 +108,7 @@ def starting(report: Report, workspace: Path) -> None:
         report("not compared with `srt true`", "", limit=f"missing: {lacking}")
         return
     times: dict[str, list[float]] = {"assent": [], "srt": []}
-    for _ in range(9):  # turn by turn, so that what else the machine does hits both
+    for _ in range(9):  # in turns, so that other load affects both alike
         times["assent"].append(process_time(ours, workspace, 1))
         times["srt"].append(process_time([theirs, "true"], workspace, 1))
     run, peer = (statistics.median(times[name]) for name in ("assent", "srt"))
@@ -118,7 +118,7 @@ def starting(report: Report, workspace: Path) -> None:
 
 
 def find_peer() -> str | None:
-    """Return the other sandbox's program, where the agents and what we are measured against are installed."""
+    """Return the program of the other sandbox, which is installed with the agents."""
     program = BIN / "srt"
     return str(program) if program.exists() else None
 
@@ -156,7 +156,7 @@ def compiling(report: Report, workspace: Path) -> None:
 def compare(report: Report, workspace: Path, argv: list[str], limit: float) -> None:
     wanted = make_profile(workspace)
     times: dict[bool, list[float]] = {False: [], True: []}
-    for _ in range(5):  # turn by turn, so that what else the machine does hits both
+    for _ in range(5):  # in turns, so that other load affects both alike
         for supervised, found in times.items():
             found.append(asyncio.run(enter(wanted, argv, supervised=supervised)).running)
     without, watched = (statistics.median(times[s]) for s in (False, True))

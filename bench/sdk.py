@@ -1,4 +1,4 @@
-"""What a guarded call of a Python agent costs: deciding, recording, calling; and LangChain's own cost beside it."""
+"""Benchmark a guarded call of a Python agent, next to LangChain's own cost."""
 
 from __future__ import annotations
 

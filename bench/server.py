@@ -1,4 +1,4 @@
-"""Durable decisions over HTTP, against a bare echo of the same bodies: servers on one core, the client on another."""
+"""Benchmark durable decisions over HTTP against an echo of the same bodies: server and client on one core each."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Following: TypeAlias = Callable[[], bytes]
 
 
 class Measured:
-    """What a round gave: requests a second, how long all but the slowest hundredth took, the server's time for one."""
+    """Result of a round: requests per second, 99th percentile, server time per request."""
 
     def __init__(self, delays: list[float], seconds: float, spent: float) -> None:
         self.rate = len(delays) / seconds
@@ -62,7 +62,7 @@ class Measured:
 
 
 class Caller(asyncio.Protocol):
-    """One connection that asks again as soon as it was answered."""
+    """One connection that sends the next request after each response."""
 
     def __init__(self, following: Following, delays: list[float], expected: bytes) -> None:
         self.following, self.delays, self.expected = following, delays, expected
@@ -80,7 +80,7 @@ class Caller(asyncio.Protocol):
         self.transport.write(self.following())  # type: ignore[attr-defined]
 
     def data_received(self, data: bytes) -> None:
-        """Take in an answer; whatever is not the expected one ends the measurement."""
+        """Read a response; an unexpected one ends the measurement."""
         self.data += data
         head, gap, body = self.data.partition(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head)
@@ -226,7 +226,7 @@ def _compare(
     owner: str,
     make: Callable[[int], Following],
 ) -> None:
-    """Drive both in turn, so that what else the machine does hits both."""
+    """Drive both in turns, so that other load affects both alike."""
     bare: list[Measured] = []
     durable: list[Measured] = []
     before = counted(servers[1].port, owner)
@@ -242,7 +242,7 @@ def _compare(
     spent = [statistics.median(m.spent for m in found) for found in (bare, durable)]
     report(f"{what}: the server's time for one, echo and decision", f"{spent[0]:.0f} and {spent[1]:.0f} µs")
     report(f"{what}: decisions that shared a commit", f"{batch:.1f}")
-    # Turn by turn: the machine may be a third faster a moment later.
+    # In turns: the machine may be a third faster a moment later.
     pairs = list(zip(durable, bare, strict=True))
     ratio = statistics.median(here.rate / there.rate for here, there in pairs)
     tail = statistics.median(here.p99 / there.p99 for here, there in pairs)

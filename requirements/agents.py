@@ -1,4 +1,4 @@
-"""Install the agents that the tests drive, as locked: names, versions and hashes, from wherever npm is set to fetch."""
+"""Install the agents that the tests drive, with the locked versions and hashes, from the configured npm registry."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ HERE = Path(__file__).parent / "agents"
 THERE = Path(__file__).parents[1] / ".venv" / "agents"
 FILES = ("package.json", "package-lock.json")
 BARE = {"opencode": "opencode-linux-x64-baseline/bin/opencode"}
-"""Programs of packages that npm links none of. OpenCode's is locked itself, since the package around it demands one for
-every system that there is, and those can not all be had everywhere."""
+"""Programs that npm does not link. OpenCode's binary is locked directly: the main package requires those of
+all platforms, and not every registry has them."""
 
 
 def main() -> None:
-    """Install them, unless exactly these are there already."""
+    """Install the agents, unless these versions are already installed."""
     done = THERE / ".installed"
     wanted = (HERE / "package-lock.json").read_bytes()
     if done.is_file() and done.read_bytes() == wanted:
         return
     if b"://" in wanted:
-        sys.exit(f"{HERE / 'package-lock.json'} records an address")
+        sys.exit(f"{HERE / 'package-lock.json'} contains a URL")
     npm = shutil.which("npm")
     if npm is None:
-        sys.exit("The tests drive real agents, which npm installs; it is not there (Node 20 or newer)")
+        sys.exit("npm not found; the tests need it to install real agents (Node 20 or newer)")
     THERE.mkdir(parents=True, exist_ok=True)
     done.unlink(missing_ok=True)
     for name in FILES:

@@ -1,4 +1,4 @@
-"""Renew the locks. They hold names, versions and hashes, and no address to download from."""
+"""Update the lock files. They contain names, versions and hashes, but no URLs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LOCKS = {
     "dev": ["pyproject.toml", "--all-extras", "--group", "dev", "--group", "build"],
-    # What is tested is what runs.
+    # Run with the tested versions.
     "run": ["pyproject.toml", "--extra", "all", "--constraints", "requirements/dev.lock"],
     "core": ["pyproject.toml", "--constraints", "requirements/dev.lock"],
     "build": ["--group", "build", "--constraints", "requirements/dev.lock"],
@@ -24,7 +24,7 @@ def main() -> None:
         lock = HERE / f"{name}.lock"
         subprocess.run(["uv", "pip", "compile", *OPTIONS, *sources, "-o", str(lock)], check=True, cwd=HERE.parent)  # noqa: S603, S607
         if "://" in lock.read_text():
-            sys.exit(f"{lock} records an address")
+            sys.exit(f"{lock} contains a URL")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Install the system packages that the tests and measurements need, or say exactly which are missing."""
+"""Install the system packages that tests and benchmarks need, or name the missing ones."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ PACKAGES = {
     "socat": "socat",
     "strace": "strace",
 }
-"""Debian's packages, each with a program that shows it is there. The sandbox we are measured against needs ripgrep and
+"""Debian packages, each with a file that shows that it is installed. The sandbox of the benchmark needs ripgrep and
 socat."""
 
 
 def is_there(program: str) -> bool:
-    """Tell whether a program is on the PATH, or a file of that pattern exists."""
+    """Return whether a program is on the PATH or a file matches the pattern."""
     return bool(shutil.which(program) or glob.glob(program))  # noqa: PTH207 - an absolute pattern
 
 
 def main() -> None:
-    """Install what is missing where that is permitted; otherwise stop and name it."""
+    """Install missing packages if permitted; otherwise exit and name them."""
     missing = [package for package, program in PACKAGES.items() if not is_there(program)]
     if not missing:
         return
@@ -44,7 +44,7 @@ def main() -> None:
         subprocess.run(["apt-get", "install", "-y", "-qq", *missing], check=True, env=quiet)  # noqa: S603, S607
         missing = [package for package in missing if not is_there(PACKAGES[package])]
     if missing:
-        sys.exit(f"These system packages are needed, and can not be installed: {', '.join(missing)}")
+        sys.exit(f"missing system packages: {', '.join(missing)}")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def open_browser() -> Iterator[Browser]:
 def settle(page: Page) -> None:
     """Wait until a page shows what it looked up."""
     expect(page.locator("main h1")).to_be_visible()
-    expect(page.locator("main")).not_to_contain_text("Looking …", use_inner_text=True)
+    expect(page.locator("main")).not_to_contain_text("Loading…", use_inner_text=True)
 
 
 def still(page: Page) -> None:

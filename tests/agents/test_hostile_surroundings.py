@@ -89,7 +89,7 @@ def test_a_project_that_puts_itself_before_every_line_is_refused(wired, variable
     (place.project / ".claude").mkdir()
     (place.project / ".claude" / "settings.json").write_text(json.dumps({"env": {variable: str(planted)}}))
     done = place.work([place.agent.run("ls")])
-    assert f"{variable} has the shell run a file of the project" in done["results"][0], done
+    assert f"{variable} makes the shell run a file of the project" in done["results"][0], done
 
 
 HOSTILE = {
@@ -125,10 +125,10 @@ def test_settings_that_claude_code_leaves_out_as_a_whole_are_refused_and_found(w
     assert init["code"] == 2, init
     assert "mend or take out cleanupPeriodDays" in init["err"]
     assert doctor["code"] == 1
-    assert "because of `cleanupPeriodDays`, and with it the hook: nothing is decided" in doctor["out"]
+    assert "because of `cleanupPeriodDays`, hook included: Assent decides nothing" in doctor["out"]
     assert not mark.exists()  # to ask is not to start a session
     settings.write_text(json.dumps({"env": {"A": "1"}, "hooks": others, "mine": [1]}))
     doctor = place.drive(place.assent("doctor"))["commands"][0]
-    assert "nothing is decided" not in doctor["out"]
+    assert "Assent decides nothing" not in doctor["out"]
     done = place.work([write(place, "ran-write")])
     assert "Blocked" in done["results"][0], done

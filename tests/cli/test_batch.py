@@ -55,10 +55,10 @@ def test_a_line_may_say_what_its_command_would_start_with(world):
 
 BAD = [
     ('{"command": "ls", "environment": {"A": 1}}', "environment"),
-    ("", "not JSON"),
-    ("nonsense", "not JSON"),
-    ('{"command": "ls"', "not JSON"),
-    ('{"command": "ls"} x', "not JSON"),
+    ("", "not valid JSON"),
+    ("nonsense", "not valid JSON"),
+    ('{"command": "ls"', "not valid JSON"),
+    ('{"command": "ls"} x', "not valid JSON"),
     ("[]", "not a call"),
     ("3", "not a call"),
     ("null", "not a call"),
@@ -74,7 +74,7 @@ BAD = [
     ('{"tool": "", "input": {}}', "empty"),
     (b'{"command": "\xff"}', "UTF-8"),
     (b'{"command": "ls", "other": "\xff"}', "UTF-8"),
-    ('{"command": "\\ud800"}', "not JSON"),
+    ('{"command": "\\ud800"}', "not valid JSON"),
     ('{"tool": "x", "input": {"a": ' + "[" * 50_000 + "]" * 50_000 + "}}", "too deeply"),
     ('{"command": "' + "a" * LONGEST_INPUT + '"}', "longer than 1 MiB"),
 ]
@@ -102,7 +102,7 @@ def test_a_folder_that_is_not_there_is_a_denial(here, cwd):
     assert isinstance(answer, Answer)
     assert answer.decision == "deny"
     assert answer.decision_source == "error"
-    assert "there is no folder" in answer.reason
+    assert "folder not found" in answer.reason
 
 
 def test_a_broken_project_of_one_line_denies_that_line_only(world, tmp_path):
@@ -199,8 +199,8 @@ def test_policies_that_change_meanwhile_are_read_again(here):
     assert answer_line(line, benches, str(here.project)).decision == "deny"
 
 
-HELD = "assent: note: the rules before the last change are in force: "
-WHOLE = "assent: note: the policy can be read again: the rules as they are now are in force"
+HELD = "assent: note: the previous rules stay in force: "
+WHOLE = "assent: note: the policy files are valid again; the current rules are in force"
 LINE = b'{"command": "ls"}'
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.cli.engines import refuse, speak_for_user
+from assent.cli.engines import refuse, replace_user_mode
 from assent.model import CallError, Layer, Mode, Policy, Source, ToolCall, Verdict
 from assent.policy.engine import Engine
 
@@ -14,13 +14,13 @@ WRITE = ToolCall(tool="mcp__x__y", cwd="/w")
     [(Layer.USER, Verdict.ALLOW), (Layer.MANAGED, Verdict.DENY), (Layer.PROJECT, Verdict.DENY)],
 )
 def test_the_users_word_replaces_the_users_mode_and_no_other(layer, verdict):
-    policies = speak_for_user((Policy(mode=Mode.STRICT, layer=layer),), Mode.BYPASS)
+    policies = replace_user_mode((Policy(mode=Mode.STRICT, layer=layer),), Mode.BYPASS)
     assert Engine(policies).decide(WRITE).verdict is verdict
 
 
 def test_without_a_word_nothing_changes():
     policies = (Policy(mode=Mode.STRICT),)
-    assert speak_for_user(policies, None) is policies
+    assert replace_user_mode(policies, None) is policies
 
 
 def test_a_refusal_is_a_denial_that_names_the_error():

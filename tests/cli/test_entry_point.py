@@ -42,9 +42,9 @@ def test_every_command_has_help_with_examples(capsys, words):
         (["\x1b[2J"], "unknown command `\\x1b[2J`"),
         ([], "usage: assent COMMAND"),
         (["policy"], "show|lint|test"),
-        (["policy", "--", "show"], "say what to do"),
+        (["policy", "--", "show"], "pass an action"),
         (["policy", "shw"], "invalid choice: 'shw'"),
-        (["schema", "Nonsense"], "there is no record `Nonsense`"),
+        (["schema", "Nonsense"], "unknown record `Nonsense`"),
     ],
 )
 def test_an_unknown_word_is_exit_2_with_the_nearest_one(capsys, words, complaint):

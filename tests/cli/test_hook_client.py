@@ -200,7 +200,7 @@ def test_a_project_that_has_the_shell_run_its_own_file_first_is_refused(daemon, 
     ):
         done = run(there.home, cwd=project, **{variable: str(value)})
         assert done.returncode == 2, value
-        assert f"{variable} has the shell run a file of the project".encode() in done.stderr
+        assert f"{variable} makes the shell run a file of the project".encode() in done.stderr
         assert run(there.home, cwd=project, CLAUDE_PROJECT_DIR="/other", **{variable: str(value)}).returncode == 2
     assert run(there.home, cwd=project, **{variable: "/usr/share/modules/init"}).returncode == 0
 
@@ -232,7 +232,7 @@ def test_the_daemon_hears_where_something_may_speak_before_the_hook(daemon, agen
 def test_a_token_that_can_not_be_one_reaches_nobody(daemon, token):
     done = run(daemon().home, ASSENT_RUN_TOKEN=token)
     assert done.returncode == 2
-    assert b"its token can not be one" in done.stderr
+    assert b"the token file is invalid" in done.stderr
 
 
 @pytest.mark.parametrize(("other", "heard"), [(0, True), (1, False)])
@@ -242,7 +242,7 @@ def test_a_daemon_that_somebody_else_started_is_not_heard(monkeypatch, other, he
             return struct.pack("3i", 1, 4242 + other, 4242)
 
     monkeypatch.setattr("posix.geteuid", lambda: 4242)
-    with contextlib.nullcontext() if heard else pytest.raises(RefusedError, match="somebody else's"):
+    with contextlib.nullcontext() if heard else pytest.raises(RefusedError, match="another user"):
         _check_owner(Line())
 
 
@@ -314,7 +314,7 @@ def test_without_a_daemon_the_call_is_denied(tmp_path):
     (tmp_path / "agents" / "claude-code.token").write_text("secret")
     done = run(tmp_path)
     assert done.returncode == 2
-    assert b"the daemon does not answer; start it with `assent serve`" in done.stderr
+    assert b"the daemon is not running; start it with `assent serve`" in done.stderr
 
 
 def test_without_a_token_the_call_is_denied(tmp_path):
@@ -385,7 +385,7 @@ def test_a_session_in_a_project_that_turns_programs_is_ended_by_whoever_knows_wh
     silent = run(there.home, STARTED, cwd=project, **hostile)
     said = json.loads(silent.stdout)
     assert (silent.returncode, said["continue"]) == (0, False)
-    assert "BASH_ENV has the shell run a file of the project" in said["stopReason"]
+    assert "BASH_ENV makes the shell run a file of the project" in said["stopReason"]
 
 
 def test_a_session_without_a_daemon_begins_and_says_so(tmp_path):
@@ -394,7 +394,7 @@ def test_a_session_without_a_daemon_begins_and_says_so(tmp_path):
     done = run(tmp_path, STARTED)
     said = json.loads(done.stdout)
     assert (done.returncode, list(said)) == (0, ["systemMessage"])
-    assert "the daemon does not answer" in said["systemMessage"]
+    assert "the daemon is not running" in said["systemMessage"]
 
 
 def test_what_the_shell_took_away_is_refused_by_name(daemon):
@@ -405,4 +405,4 @@ def test_what_the_shell_took_away_is_refused_by_name(daemon):
         environ = {"PATH": "/usr/bin:/bin", "PYTHONEXECUTABLE": value}
         done = subprocess.run(around, input=CALL, capture_output=True, check=False, env=environ, timeout=60)
         assert done.returncode == code, done
-        assert (b"PYTHONEXECUTABLE has every Python" in done.stderr) is (code == 2)
+        assert (b"PYTHONEXECUTABLE makes every Python" in done.stderr) is (code == 2)

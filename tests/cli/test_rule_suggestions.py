@@ -66,10 +66,10 @@ def test_nothing_is_suggested_where_no_rule_should_or_can_help(here, command):
 @pytest.mark.parametrize(
     ("command", "advice"),
     [
-        ("git push --force", "no rule is suggested for what can not be undone"),
-        ("rm -rf /", "no policy lets a call touch Assent itself"),
-        ("assent approve 7", "no policy lets a call touch Assent itself"),
-        ("cat .env", "say yes when you are asked"),
+        ("git push --force", "Assent suggests no rule for calls that cannot be undone"),
+        ("rm -rf /", "no policy can allow a call that controls Assent itself"),
+        ("assent approve 7", "no policy can allow a call that controls Assent itself"),
+        ("cat .env", "approve when you are asked"),
         ("npm run *", "no rule can name exactly this call"),
     ],
 )
@@ -81,7 +81,7 @@ def test_then_the_tree_says_what_is_open(here, capsys, command, advice):
 def test_a_rule_that_decided_is_pointed_to(here, capsys):
     here.user_file.write_text('permissions: {ask: ["Bash(npm:*)"]}')
     main(["explain", "npm test"])
-    assert "change the rule that decided" in capsys.readouterr().out
+    assert "change the deciding rule" in capsys.readouterr().out
 
 
 def test_what_is_suggested_holds_when_it_is_written_down(here, capsys):

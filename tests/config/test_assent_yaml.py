@@ -113,7 +113,7 @@ def test_a_file_that_says_nothing_is_a_policy_that_says_nothing(text, layer):
 
 @pytest.mark.parametrize("text", ["", " \n\n\t "])
 def test_an_emptied_file_is_an_error(text):
-    assert fault(text).message == "This file is empty."
+    assert fault(text).message == "the file is empty"
 
 
 @pytest.mark.parametrize(("name", "mode"), list(MODES.items()))
@@ -326,25 +326,25 @@ FIRST_DENY = "permissions.deny: Permission rule at index 0 is invalid:"
         (
             "permissions:\n  allow:\n    - rule: Bash\n      except: rm",
             4,
-            "permissions.allow.0.except has no meaning in a rule that says allow.",
+            "permissions.allow.0.except has no effect in a rule of the allow list",
             "",
         ),
         (
             "permissions:\n  allow:\n    - rule: Bash\n      every_time: true",
             4,
-            "permissions.allow.0.every_time has no meaning in a rule that says allow.",
+            "permissions.allow.0.every_time has no effect in a rule of the allow list",
             "",
         ),
         (
             "permissions:\n  ask:\n    - rule: Bash\n      destructive: true",
             4,
-            "permissions.ask.0.destructive has no meaning in a rule that says ask.",
+            "permissions.ask.0.destructive has no effect in a rule of the ask list",
             "",
         ),
         (
             "permissions:\n  deny:\n    - rule: Bash\n      every_time: true",
             4,
-            "permissions.deny.0.every_time has no meaning in a rule that says deny.",
+            "permissions.deny.0.every_time has no effect in a rule of the deny list",
             "",
         ),
         (
@@ -493,7 +493,7 @@ def test_a_moment_is_kept_in_seconds_of_utc(text, seconds):
 )
 def test_an_allow_for_tools_nobody_named_is_refused(tool):
     error = fault(f"permissions:\n  allow: ['{tool}']")
-    assert "would allow tools nobody has named" in error.message
+    assert "would allow tools that are not named" in error.message
     assert error.suggestion == "name the tool, or all of one server: mcp__server__*"
 
 
@@ -509,7 +509,7 @@ def test_an_ask_or_deny_may_name_all_tools(effect):
 
 @pytest.mark.parametrize("layer", [Layer.PROJECT, Layer.RUN])
 def test_only_the_organisation_and_the_user_extend_the_workspace(layer):
-    assert fault("workspace: [/srv/app]", layer).message == "A project can not say what belongs to the workspace."
+    assert fault("workspace: [/srv/app]", layer).message == "a project cannot define the workspace"
     assert parse("workspace: [/srv/app]", Layer.MANAGED).settings.workspace == ("/srv/app",)
 
 
@@ -543,5 +543,5 @@ def test_a_policy_is_loaded_from_disk(tmp_path):
 
 
 def test_a_policy_that_is_not_there_is_an_error(tmp_path):
-    with pytest.raises(ConfigError, match="There is no such file"):
+    with pytest.raises(ConfigError, match="file not found"):
         load_policy(tmp_path / "none", layer=Layer.USER)

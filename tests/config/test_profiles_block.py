@@ -89,7 +89,7 @@ def test_what_can_not_be_meant_is_an_error_at_its_line(text, line, message):
 
 @pytest.mark.parametrize("layer", [Layer.PROJECT, Layer.RUN])
 def test_a_repository_defines_no_profile(layer):
-    with pytest.raises(ConfigError, match="can not define sandbox profiles"):
+    with pytest.raises(ConfigError, match="cannot define sandbox profiles"):
         parse("profiles: {a: {network: full}}", layer)
 
 

@@ -90,11 +90,11 @@ def loop(_world, file):
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (link, "leads out of the project"),
-        (link_through_a_folder, "leads out of the project"),
-        (link_by_many, "leads out of the project"),
-        (link_hard, "has another name"),
-        (link_to_the_process, "leads out of the project"),
+        (link, "a link out of the project"),
+        (link_through_a_folder, "a link out of the project"),
+        (link_by_many, "a link out of the project"),
+        (link_hard, "has another hard link"),
+        (link_to_the_process, "a link out of the project"),
         (link_to_a_device, "not a regular file"),
         (fifo, "not a regular file"),
         (listening, "not a regular file"),
@@ -102,8 +102,8 @@ def loop(_world, file):
         (sparse, "larger than 256 KiB"),
         (large, "larger than 256 KiB"),
         (many, "more than 5000 values"),
-        (to_nothing, "a symbolic link to nothing"),
-        (loop, "a symbolic link, which is not followed here"),
+        (to_nothing, "dangling symbolic link"),
+        (loop, "a symbolic link, which Assent does not follow here"),
     ],
 )
 def test_what_is_no_small_file_of_the_project_is_refused_and_not_quoted(world, make, why):

@@ -139,7 +139,7 @@ def test_a_project_can_not_configure_the_daemon(tmp_path):
     from assent.config.assent_yaml import parse_assentfile
     from assent.model import Layer
 
-    with pytest.raises(ConfigError, match="A project can not configure the daemon"):
+    with pytest.raises(ConfigError, match="a project cannot configure the daemon"):
         parse_assentfile(b"server: {port: 1}", "/code/assent.yaml", layer=Layer.PROJECT)
 
 

@@ -96,7 +96,7 @@ def test_a_file_with_a_fault_can_not_be_trusted(home, project, content):
 
 
 def test_a_file_that_is_not_there_can_not_be_trusted(home, tmp_path):
-    with pytest.raises(ConfigError, match="There is no such file"):
+    with pytest.raises(ConfigError, match="file not found"):
         trust(str(tmp_path / "none"), home=home)
 
 
@@ -164,7 +164,7 @@ def test_a_link_in_the_files_place_is_not_followed(home, project, tmp_path):
 def test_a_link_in_the_locks_place_is_not_followed(home, project, tmp_path):
     Path(home).mkdir(mode=0o700)
     Path(trust_file(home) + ".lock").symlink_to(tmp_path / "planted")
-    with pytest.raises(ConfigError, match="This file can not be used"):
+    with pytest.raises(ConfigError, match="cannot use this file"):
         trust(str(project), home=home)
     assert not (tmp_path / "planted").exists()
 
@@ -173,7 +173,7 @@ def test_a_link_in_the_locks_place_is_not_followed(home, project, tmp_path):
 def test_a_file_that_others_could_write_is_not_believed(home, project, part):
     trust(str(project), home=home)
     Path(home if part == "home" else trust_file(home)).chmod(0o777)
-    with pytest.raises(ConfigError, match="writable by others"):
+    with pytest.raises(ConfigError, match="writable by other users"):
         is_trusted(str(project), RULES, home=home)
 
 

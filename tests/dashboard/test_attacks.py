@@ -94,7 +94,7 @@ def test_invisible_characters_are_written_out_and_warned_of(page, ask):
     asked = ask("node a\u200b\u202e\x1b[2Kb.js")
     shown = page.locator(f"#q-{asked}")
     expect(shown.locator(".escaped").first).to_have_text("\\u200b\\u202e\\e")
-    expect(shown).to_contain_text("It holds invisible characters")
+    expect(shown).to_contain_text("Contains invisible characters")
     cyrillic = ask("n\u043ede c.js")
     expect(page.locator(f"#q-{cyrillic} .foreign").first).to_have_text("\u043e")
 
@@ -110,7 +110,7 @@ def test_a_megabyte_of_oddities_is_shown_whole_without_a_million_elements(page, 
 def test_a_line_of_a_megabyte_is_cut_with_a_word_and_can_be_had_whole(page, ask):
     asked = ask("node x.js " + "a" * 900_000 + " the-end")
     shown = page.locator(f"#q-{asked}")
-    expect(shown).to_contain_text("The beginning and the end are shown: 2,500 of 900,018 characters.")
+    expect(shown).to_contain_text("Shows the beginning and the end: 2,500 of 900,018 characters.")
     expect(shown).to_contain_text("the-end")
     expect(shown).to_contain_text("… 897,518 characters left out …")
     shown.get_by_role("button", name="Show the other 897,518 characters").click()
@@ -120,7 +120,7 @@ def test_a_line_of_a_megabyte_is_cut_with_a_word_and_can_be_had_whole(page, ask)
 def test_empty_lines_push_nothing_out_of_sight(page, ask):
     asked = ask("node a.js" + "\n" * 1500 + "node evil.js")
     shown = page.locator(f"#q-{asked}")
-    expect(shown).to_contain_text("The beginning and the end are shown: 50 of 1,501 lines.")
+    expect(shown).to_contain_text("Shows the beginning and the end: 50 of 1,501 lines.")
     expect(shown.locator(".part.dangerous").first).to_contain_text("node")  # what is shown in part has its colours
     expect(shown.locator("dd").get_by_text("evil.js")).to_be_visible()
     expect(shown.locator(".code").first).to_contain_text("node evil.js")
@@ -140,7 +140,7 @@ def test_what_a_repository_gives_as_a_reason_is_said_to_be_its_own_word(page, as
     file = repository / "assent.yaml"
     file.write_text(json.dumps({"permissions": {"ask": [{"rule": "Bash(node:*)", "reason": reason}]}}))
     why = page.locator(f"#q-{ask('node spoof.js', cwd=str(repository), session='cloned')} .why")
-    expect(why).to_contain_text(f"“{reason}” is what a rule says: Bash(node:*) @ project {file}")
+    expect(why).to_contain_text(f"“{reason}” says a rule: Bash(node:*) @ project {file}")
 
 
 def test_a_name_that_is_long_is_cut_with_a_word(page, ask, daemon):
@@ -148,7 +148,7 @@ def test_a_name_that_is_long_is_cut_with_a_word(page, ask, daemon):
     body = {"toolName": "bash", "toolInput": {"command": "node x.js"}, "cwd": "/far" + "/deep" * 2000}
     asked = elsewhere.post("/api/hooks/classify", json=body).json()["requestId"]
     shown = page.locator(f"#q-{asked}")
-    expect(shown.locator(".facts")).to_contain_text("The beginning and the end are shown: 300 of 10,")
+    expect(shown.locator(".facts")).to_contain_text("Shows the beginning and the end: 300 of 10,")
     assert shown.locator(".facts").bounding_box()["height"] < 500
 
 

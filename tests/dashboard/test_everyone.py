@@ -65,9 +65,9 @@ STATES = {
     "somebody's menu": ("/", ("#me summary",)),
     "a destructive call to confirm": ("/policy?tab=destructive", ("text=Ask me once",)),
     "nothing stands": ("/policy?tab=grants", ()),
-    "a token, once": ("/people", ("text=Make the token", ".notice.good")),
+    "a token, once": ("/people", ("text=Create token", ".notice.good")),
     "a verified log": ("/audit", ("text=Verify", ".proof .good")),
-    "figures as a table": ("/overview", ("text=The same as a table",)),
+    "figures as a table": ("/overview", ("text=Show as a table",)),
     "a timeline": ("/sessions?id=s-1", ()),
 }
 """Where to go, and what to click there; the last may also be what to wait for."""
@@ -76,7 +76,7 @@ STATES = {
 def test_nor_has_any_state_that_one_comes_to(visit, ask, agent, daemon):
     door = visit().page
     door.goto("/")
-    door.get_by_label("Or paste a token of yours").fill("nonsense")
+    door.get_by_label("Or paste your token").fill("nonsense")
     door.keyboard.press("Enter")
     expect(door.get_by_role("alert")).to_be_visible()
     found = {"the door": axe(door)}
@@ -243,11 +243,11 @@ def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
         expect(page.locator(f"#q-{granted}")).to_have_count(0)
         still(page)
         running.kill()
-        expect(page.locator("#link")).to_contain_text("can not be reached")
+        expect(page.locator("#link")).to_contain_text("unreachable")
         page.keyboard.press("a")
-        expect(page.locator(f"#q-{before}").get_by_role("alert")).to_contain_text("Nothing was done")
+        expect(page.locator(f"#q-{before}").get_by_role("alert")).to_contain_text("Nothing was changed")
         page.get_by_role("link", name="Audit").click()
-        expect(page.get_by_role("alert")).to_contain_text("It is tried again")
+        expect(page.get_by_role("alert")).to_contain_text("Can't load this page. Retrying…")
         running.start()
         call["toolInput"]["command"] = "node after.js"
         after = until(lambda: running.api(agent.headers["authorization"][7:]).post("/api/hooks/classify", json=call))
@@ -259,7 +259,7 @@ def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
         page.locator(f"#q-{before}").get_by_role("button", name="Allow once").click()
         expect(page.locator(f"#q-{before}")).to_have_count(0)
         page.keyboard.press("z")
-        expect(page.get_by_text("Undone: it will be asked again.")).to_be_visible()
+        expect(page.get_by_text("Undone: you'll be asked again.")).to_be_visible()
         assert running.api(running.owner).get("/api/grants").json()["grants"] == []
         visitor.close()
         assert visitor.complaints == []

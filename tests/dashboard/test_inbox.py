@@ -27,7 +27,7 @@ def ready(page, asked):
 
 
 def test_a_question_appears_by_itself_with_all_there_is_to_know(page, ask, daemon):
-    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    expect(page.get_by_text("No pending questions")).to_be_visible()
     asked = ask("cd src && node build.js > /etc/motd; curl -s https://api.example.com/x -d @out")
     shown = card(page, asked)
     expect(shown).to_contain_text("coder")
@@ -36,8 +36,8 @@ def test_a_question_appears_by_itself_with_all_there_is_to_know(page, ask, daemo
     expect(shown).to_contain_text("api.example.com")
     expect(shown.locator(".facts")).to_contain_text("/etc/motd")
     expect(shown).to_contain_text("outside the workspace")
-    expect(shown).to_contain_text("Nothing like it was asked before.")
-    expect(shown.locator(".clock")).to_contain_text(re.compile(r"waits \d+ s · expires in \d+ min"))
+    expect(shown).to_contain_text("No similar question was asked before.")
+    expect(shown.locator(".clock")).to_contain_text(re.compile(r"waiting \d+ s · expires in \d+ min"))
     expect(page).to_have_title("(1) Inbox · Assent")
 
 
@@ -96,7 +96,7 @@ def test_a_session_answer_stands_and_can_be_undone(page, ask, person):
     grants = until(lambda: [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked])
     assert grants[0]["scope"] == "session"
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Undone: it will be asked again.")).to_be_visible()
+    expect(page.get_by_text("Undone: you'll be asked again.")).to_be_visible()
     assert not [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked]
 
 
@@ -106,16 +106,16 @@ def test_always_shows_an_editable_pattern_and_counts_what_it_would_have_covered(
     expect(page.locator(".card")).to_have_count(3)
     still(page)
     page.keyboard.press("w")
-    pattern = page.get_by_label("Allow what this covers")
+    pattern = page.get_by_label("Pattern to allow")
     expect(pattern).to_have_value("Bash(cargo install:*)")
     counted = page.locator(".counted")
-    expect(counted).to_contain_text("It would have answered 3 of the")
+    expect(counted).to_contain_text("would have answered 3 of")
     for everything in ("*", "Bash(*)", "Bash(:*)"):
         pattern.fill(everything)
-        expect(counted).to_contain_text("This covers whatever it is given, but what can not be undone")
+        expect(counted).to_contain_text("This covers every call of the tool, except those that can't be undone")
     pattern.fill("Bash(cargo install two)")
-    expect(counted).to_contain_text("It would have answered 1 of the")
-    expect(counted).not_to_contain_text("whatever it is given")
+    expect(counted).to_contain_text("would have answered 1 of")
+    expect(counted).not_to_contain_text("every call of the tool")
     pattern.fill("Bash()")
     expect(counted.locator(".bad")).to_be_visible()
     pattern.fill("Bash(cargo install:*)")
@@ -133,10 +133,10 @@ def test_until_a_time_ends_then(page, ask, person):
     page.keyboard.press("u")
     page.get_by_label("How long").select_option("until a time …")
     page.get_by_role("button", name="Allow", exact=True).click()
-    expect(card(page, asked).get_by_role("alert")).to_have_text("Say until when.")
+    expect(card(page, asked).get_by_role("alert")).to_have_text("Choose a date and time.")
     page.get_by_label("Until when").fill("2020-01-01T12:00")
     page.get_by_role("button", name="Allow", exact=True).click()
-    expect(card(page, asked).get_by_role("alert")).to_have_text("That time is over.")
+    expect(card(page, asked).get_by_role("alert")).to_have_text("The expiry is in the past.")
     page.get_by_label("How long").select_option("for an hour")
     page.get_by_role("button", name="Allow", exact=True).click()
     expect(card(page, asked)).to_have_count(0)
@@ -182,7 +182,7 @@ def test_nothing_that_a_call_is_given_is_left_out(page, ask, agent, daemon):
 
     beside = opened(ask("node b.js", timeout=5, description="lists \u202efiles"))
     expect(beside).to_contain_text("lists \\u202efiles")
-    expect(page.get_by_text("It holds invisible characters")).to_be_visible()
+    expect(page.get_by_text("Contains invisible characters")).to_be_visible()
     expect(opened(ask("node", args=["evil.js", "--all"]))).to_contain_text('"evil.js"')
     expect(opened(ask("node a.js", cmd="node c.js"))).to_contain_text("node c.js")
     exact = ask(tool="transfer", amount=9007199254740993, note=10**30)
@@ -204,9 +204,9 @@ def test_a_pattern_that_hides_something_says_what_it_is(page, ask):
     asked = ask(tool="frob\u202enicate", what="this")
     ready(page, asked)
     page.keyboard.press("w")
-    expect(page.get_by_text("The pattern holds invisible characters.")).to_be_visible()
-    page.get_by_label("Allow what this covers").fill("Bash(node:*)")
-    expect(page.get_by_text("The pattern holds invisible characters.")).to_have_count(0)
+    expect(page.get_by_text("The pattern contains invisible characters.")).to_be_visible()
+    page.get_by_label("Pattern to allow").fill("Bash(node:*)")
+    expect(page.get_by_text("The pattern contains invisible characters.")).to_have_count(0)
 
 
 def test_an_edit_that_policy_denies_leaves_the_card_with_the_reason(page, ask, outcome):
@@ -264,7 +264,7 @@ def test_several_are_answered_and_an_answer_is_taken_back_by_keys_alone(page, as
     page.keyboard.press("s")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     page.keyboard.press("z")
-    expect(page.get_by_text("Undone: it will be asked again.")).to_be_visible()
+    expect(page.get_by_text("Undone: you'll be asked again.")).to_be_visible()
     assert not [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked[3]]
 
 
@@ -309,7 +309,7 @@ def test_who_types_on_while_their_question_goes_answers_nothing(page, ask, outco
     page.keyboard.press("f")
     page.keyboard.type("use the staging ")
     person.post("/api/permissions", json={"requestId": first, "decision": "approve"})
-    lost = page.get_by_role("dialog", name="This question does not wait any more")
+    lost = page.get_by_role("dialog", name="This question is already answered")
     expect(lost).to_contain_text("Allowed by")
     expect(lost).to_contain_text("use the staging")
     still(page)
@@ -389,7 +389,7 @@ PRESS_ONCE_THERE = """new MutationObserver((found, observer) => {
 
 
 def test_a_key_pressed_as_the_first_question_comes_does_not_answer_it(page, ask, outcome):
-    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    expect(page.get_by_text("No pending questions")).to_be_visible()
     page.evaluate(f"() => {{ {PRESS_ONCE_THERE} }}")
     asked = ask()
     assert until(lambda: page.evaluate("window.pressed"))
@@ -421,9 +421,9 @@ def test_what_was_never_on_the_screen_is_not_allowed_with_the_others(page, ask, 
     page.keyboard.press("x")
     page.get_by_role("button", name="Select all").click()
     page.keyboard.press("Shift+A")
-    expect(page.locator(".toast.bad")).to_contain_text("left; their cards say why")
+    expect(page.locator(".toast.bad")).to_contain_text("left: you haven't seen them yet")
     assert (outcome(asked[0])["status"], outcome(asked[-1])["status"]) == ("approved", "pending")
-    expect(card(page, asked[-1]).get_by_role("alert")).to_contain_text("You have not seen all of it yet.")
+    expect(card(page, asked[-1]).get_by_role("alert")).to_contain_text("You haven't seen all of it yet.")
     page.keyboard.press("End")
     expect(card(page, asked[-1])).to_be_in_viewport(ratio=0.9)
     still(page)
@@ -432,7 +432,7 @@ def test_what_was_never_on_the_screen_is_not_allowed_with_the_others(page, ask, 
 
 
 def test_a_card_that_is_drawn_anew_takes_no_click_for_a_moment(page, ask, agent, daemon):
-    """That its caller has gone may move what is below it, under a finger on its way."""
+    """That the agent stopped waiting may move what is below it, under a finger on its way."""
     call = {"toolName": "bash", "toolInput": {"command": "node waits.js"}, "sessionId": "s-1"}
     asking = agent.build_request("POST", "/api/hooks/classify?wait=300", json=call | {"cwd": str(daemon.project)})
     head = f"POST {asking.url.raw_path.decode()} HTTP/1.1\r\n" + "".join(
@@ -449,7 +449,9 @@ def test_a_card_that_is_drawn_anew_takes_no_click_for_a_moment(page, ask, agent,
         )
     # The list is looked up every half a minute while the socket says nothing: here that has passed.
     page.evaluate("() => { const now = Date.now; Date.now = () => now() + 31_000; }")
-    expect(page.locator(".card .tag")).to_have_text("caller has gone", timeout=90_000)
+    expect(page.locator(".card .tag")).to_have_text(
+        "the agent stopped waiting; a yes applies when it retries", timeout=90_000
+    )
     until(lambda: page.evaluate("window.moved"))
 
 
@@ -497,7 +499,7 @@ def test_where_some_of_several_can_not_be_answered_their_cards_say_why(page, ask
     page.keyboard.press("x")
     page.get_by_role("button", name="Select all").click()
     page.keyboard.press("Shift+D")
-    expect(page.locator(".toast.bad")).to_contain_text("Denied: 31. 2 left; their cards say why.")
+    expect(page.locator(".toast.bad")).to_contain_text("Denied: 31. 2 left; the cards say why")
     for each in refused:
         expect(card(page, each).get_by_role("alert")).to_contain_text("nothing was done")
         assert outcome(each)["status"] == "pending"
@@ -701,14 +703,14 @@ def test_a_browser_that_refuses_to_call_loses_no_question(visit, ask):
     wish(page, "Notify me", on=False)
     page.locator("#me summary").click()
     page.get_by_label("Notify me").click()
-    expect(page.get_by_text("does not permit notifications")).to_be_visible()
+    expect(page.get_by_text("blocks notifications")).to_be_visible()
     expect(page.get_by_label("Notify me")).not_to_be_checked()
 
 
 def test_an_admin_sees_everybodys_questions_and_a_user_their_own(page, visit, daemon):
     other = daemon.api(daemon.mint("agent", user="eve", agent="hers", remote=True))
     admin, user = page, visit().log_in(token=daemon.mint("user"))
-    expect(user.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    expect(user.get_by_text("No pending questions")).to_be_visible()
     asked = other.post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": "node e.js"}}).json()
     expect(card(admin, asked["requestId"])).to_contain_text("for eve")
     expect(user.locator(".card")).to_have_count(0)

@@ -106,7 +106,7 @@ def test_a_session_is_followed_and_a_record_opened(keys, page, ask):
     stays(keys, more)
     record = keys.here["name"]
     keys.press("Enter")
-    expect(page.get_by_role("dialog", name=record)).to_contain_text("Its hash follows")
+    expect(page.get_by_role("dialog", name=record)).to_contain_text("The hash matches")
     for _ in range(12):  # round and round, through the browser's own controls, but never into the page behind
         assert keys.press("Tab").here["inside"] in ("dialog", "nowhere")
     keys.press("Escape")
@@ -128,12 +128,12 @@ def test_a_run_is_stopped(keys, page, daemon):
 
 def test_the_log_is_searched_and_verified(keys, page):
     keys.turn("3", "Audit").to("Verify").press("Enter")
-    expect(page.get_by_text("is as it was written")).to_be_visible()
+    expect(page.get_by_text("verified, none was changed")).to_be_visible()
     assert keys.here["name"] == "Verify"
     keys.to("Text in the call").type("rm -rf")
     expect(page.locator("tbody tr")).to_have_count(1)
     keys.to("Verdict").press("ArrowDown")
-    expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    expect(page.get_by_text("No records found.")).to_be_visible()
     keys.press("ArrowDown", "ArrowDown")
     expect(page.locator("tbody tr")).to_have_count(1)
     keys.to("Time").press("End").to("From when").to("Clear").press("Enter")
@@ -153,7 +153,7 @@ def answer_late(page):
         held.append(route)
 
     def answer():
-        expect(page.get_by_text("Looking …")).to_be_visible()
+        expect(page.get_by_text("Loading…")).to_be_visible()
         for route in held:
             route.continue_()
         page.unroute("**/api/audit?*")
@@ -178,15 +178,15 @@ def test_where_the_focused_record_is_not_found_its_list_has_the_focus(keys, page
     found = answer_late(page)
     keys.type("nothing is called so").to("Record")
     found()
-    expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    expect(page.get_by_text("No records found.")).to_be_visible()
     assert keys.here["inside"] == "main"
 
 
 def test_a_standing_answer_is_revoked_and_one_destructive_call_asked_about(keys, page, ask, person):
     answer = {"requestId": ask(), "decision": "approve_always", "pattern": "Bash(node:*)"}
     person.post("/api/permissions", json=answer)
-    keys.turn("4", "Policy").to("Standing answers").press("Enter").to("Revoke").press("Enter")
-    expect(page.get_by_text("Nothing stands.")).to_be_visible()
+    keys.turn("4", "Policy").to("Standing approvals").press("Enter").to("Revoke").press("Enter")
+    expect(page.get_by_text("No standing approvals")).to_be_visible()
     assert keys.here["inside"] == "main"
     assert person.get("/api/grants").json()["grants"] == []
     keys.to("Destructive", by="Shift+Tab").press("Enter").to("Ask me once").press("Enter")
@@ -212,17 +212,17 @@ def test_a_rule_is_proposed_drafted_and_tried(keys, page):
     keys.to("Effect").press("ArrowDown", "ArrowDown")
     expect(page.locator("tbody tr").first).to_contain_text("deny")
     keys.to("Playground", by="Shift+Tab").press("Enter")
-    expect(page.get_by_label("A command, a path")).to_be_focused()
+    expect(page.get_by_label("Command, path")).to_be_focused()
     keys.type("rm -rf /")
     expect(page.locator(".ruling .verdict")).to_have_text("deny")
 
 
 def test_a_token_is_made_and_revoked(keys, page, daemon):
     keys.turn("6", "People and tokens").to("Role").press("ArrowDown").to("User").press("Control+a").type("gina")
-    keys.to("Make the token").press("Enter")
+    keys.to("Create token").press("Enter")
     secret = page.locator(".notice.good pre").inner_text()
-    keys.to("I have it").press("Enter")
-    assert keys.here["name"] == "Make the token"
+    keys.to("Done").press("Enter")
+    assert keys.here["name"] == "Create token"
     expect(page.get_by_text(secret)).to_have_count(0)
     theirs = page.locator("section").filter(has_text="gina")
     theirs.get_by_role("button", name="Revoke").focus()
@@ -240,7 +240,7 @@ def test_one_leaves_everywhere_and_comes_back(visit, daemon):
     assert keys.here["name"].startswith("hanna")
     expect(page.get_by_label("Sound")).to_be_hidden()
     keys.press("Enter").to("Log out everywhere").press("Enter")
-    expect(page.get_by_label("Or paste a token of yours")).to_be_focused()
+    expect(page.get_by_label("Or paste your token")).to_be_focused()
     keys.type(token).press("Enter")
     expect(page.get_by_role("heading", name="Inbox")).to_be_visible()
 

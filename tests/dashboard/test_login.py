@@ -31,7 +31,7 @@ def test_a_used_link_says_so_and_a_token_is_another_way(visit, daemon):
     second.page.goto(f"/login#{code}")
     expect(second.page.get_by_role("alert")).to_contain_text("used before")
     token = daemon.mint("user", user="frida")
-    second.page.get_by_label("Or paste a token of yours").fill(token)
+    second.page.get_by_label("Or paste your token").fill(token)
     second.page.get_by_role("button", name="Log in").click()
     expect(second.page.locator("#me")).to_contain_text("frida")
     assert token not in second.page.evaluate("document.documentElement.outerHTML + JSON.stringify({...localStorage})")
@@ -41,7 +41,7 @@ def test_a_used_link_says_so_and_a_token_is_another_way(visit, daemon):
 def test_an_agents_token_opens_nothing(visit, daemon):
     visitor = visit()
     visitor.page.goto("/")
-    visitor.page.get_by_label("Or paste a token of yours").fill(daemon.mint("agent", agent="a"))
+    visitor.page.get_by_label("Or paste your token").fill(daemon.mint("agent", agent="a"))
     visitor.page.get_by_role("button", name="Log in").click()
     expect(visitor.page.get_by_role("alert")).to_contain_text("not the token of a person")
 
@@ -52,11 +52,11 @@ def test_logging_out_here_or_everywhere(visit, daemon, button, other_stays):
     one, two = visit().log_in(token=token), visit().log_in(token=token)
     one.locator("#me summary").click()
     one.get_by_role("button", name=button, exact=True).click()
-    expect(one.get_by_label("Or paste a token of yours")).to_be_visible()
+    expect(one.get_by_label("Or paste your token")).to_be_visible()
     if other_stays:
         two.reload()
         expect(two.get_by_role("heading", name="Inbox")).to_be_visible()
     else:  # by itself, and nothing of what it showed is left behind the door
-        expect(two.get_by_label("Or paste a token of yours")).to_be_visible()
+        expect(two.get_by_label("Or paste your token")).to_be_visible()
         expect(two.locator("#main")).to_be_empty()
         expect(two).to_have_title("Log in · Assent")

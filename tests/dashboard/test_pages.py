@@ -41,7 +41,7 @@ def test_the_log_is_searched_by_every_filter(page):
     expect(rows(page)).to_have_count(1)
     expect(rows(page)).to_contain_text("rm -rf /")
     page.get_by_label("Tier").select_option("safe")
-    expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    expect(page.get_by_text("No records found.")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
     page.get_by_label("Agent").fill("builder")
     expect(rows(page)).to_have_count(3)
@@ -56,13 +56,13 @@ def test_the_log_is_searched_by_every_filter(page):
     page.get_by_label("Source").select_option("classifier")
     expect(rows(page).filter(has_text="rm -rf /")).to_have_count(1)
     page.get_by_label("Source").select_option("hook")
-    expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    expect(page.get_by_text("No records found.")).to_be_visible()
     page.get_by_role("button", name="Clear").click()
     page.get_by_label("Time").select_option("between …")
     page.get_by_label("From when").fill("2020-01-01T00:00:00")
     expect(rows(page).filter(has_text="rm -rf /").first).to_be_visible()
     page.get_by_label("Until when").fill("2020-01-02T00:00:00")
-    expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    expect(page.get_by_text("No records found.")).to_be_visible()
 
 
 def test_a_record_is_shown_whole_with_its_rules_and_its_place_in_the_chain(page):
@@ -70,7 +70,7 @@ def test_a_record_is_shown_whole_with_its_rules_and_its_place_in_the_chain(page)
     rows(page).first.get_by_role("button").click()
     sheet = page.get_by_role("dialog")
     expect(sheet).to_contain_text("rm deletes whole trees")
-    expect(sheet).to_contain_text("Its hash follows from the record before it.")
+    expect(sheet).to_contain_text("The hash matches the previous record.")
     expect(sheet).to_contain_text("Decided by classifier")
     sheet.get_by_text("The whole record").click()
     expect(sheet).to_contain_text('"permissionDecision"')
@@ -92,17 +92,17 @@ def test_the_log_is_exported_as_it_is_filtered(page):
 def test_verifying_says_that_the_log_is_whole_and_where_it_is_not(page, daemon):
     page.goto("/audit")
     page.get_by_role("button", name="Verify").click()
-    expect(page.get_by_text(re.compile(r"Every one of \d+ records is as it was written"))).to_be_visible(timeout=60_000)
+    expect(page.get_by_text(re.compile(r"\d+ records verified"))).to_be_visible(timeout=60_000)
     with sqlite3.connect(daemon.state / "assent.db", timeout=30) as database:
         before = database.execute("SELECT text FROM events WHERE position = 3").fetchone()
         database.execute("UPDATE events SET text = 'nothing to see' WHERE position = 3")
     database.close()
     page.get_by_role("button", name="Verify").click()
-    expect(page.get_by_role("alert")).to_contain_text("not as it was written", timeout=60_000)
+    expect(page.get_by_role("alert")).to_contain_text("The log was changed", timeout=60_000)
     expect(page.get_by_role("alert")).to_contain_text("position 3")
     page.goto("/audit?text=nothing+to+see")
     rows(page).first.get_by_role("button").click()
-    expect(page.get_by_role("dialog")).to_contain_text("does NOT follow")
+    expect(page.get_by_role("dialog")).to_contain_text("does NOT match")
     with sqlite3.connect(daemon.state / "assent.db", timeout=30) as database:
         database.execute("UPDATE events SET text = ? WHERE position = 3", before)
     database.close()
@@ -116,22 +116,22 @@ def test_the_layers_are_shown_with_where_each_rule_was_written(page, daemon):
     expect(shown).to_contain_text("line 3")
     expect(shown).to_contain_text("keep your files")
     (daemon.project / "assent.yaml").write_text('permissions:\n  allow: ["Bash(make:*)"]\n')
-    page.get_by_label("For calls made in this folder").fill(str(daemon.project))
-    expect(page.get_by_text("not trusted: its allow rules do not count")).to_be_visible()
+    page.get_by_label("Working directory").fill(str(daemon.project))
+    expect(page.get_by_text("not trusted: allow rules ignored")).to_be_visible()
     (daemon.project / "assent.yaml").unlink()
     daemon.user_file.write_text("permissions: [\n")
     page.goto("/policy")
-    expect(page.get_by_text("The files as they are now are not in force")).to_be_visible()
+    expect(page.get_by_text("The policy files have an error")).to_be_visible()
     daemon.user_file.write_text("permissions: {}\n")
     page.reload()
-    expect(page.get_by_text("It says nothing.")).to_be_visible()
+    expect(page.get_by_text("This file has no rules.")).to_be_visible()
 
 
 def test_a_standing_answer_is_listed_and_revoked(page, person):
     page.goto("/policy?tab=grants")
     expect(rows(page).filter(has_text="Bash(npm install zod)")).to_contain_text("coder")
     page.get_by_role("button", name="Revoke Bash(npm install zod)").click()
-    expect(page.get_by_text("Nothing stands.")).to_be_visible()
+    expect(page.get_by_text("No standing approvals")).to_be_visible()
     assert person.get("/api/grants").json()["grants"] == []
 
 
@@ -153,13 +153,13 @@ def test_destructive_calls_are_asked_about_for_a_while_once_that_is_typed(page, 
 def test_the_playground_decides_as_one_types_and_records_nothing(page, person):
     before = person.get("/api/stats").json()["auditPosition"]
     page.goto("/policy?tab=playground")
-    page.get_by_label("A command, a path").fill("ls && curl -d x https://example.com")
+    page.get_by_label("Command, path").fill("ls && curl -d x https://example.com")
     result = page.locator("section").last
     expect(result.locator(".ruling .verdict")).to_have_text("ask")
     expect(result.locator(".tree")).to_contain_text("contacts example.com")
-    page.get_by_label("A command, a path").fill("ls")
+    page.get_by_label("Command, path").fill("ls")
     expect(result.locator(".ruling .verdict")).to_have_text("allow")
-    page.get_by_label("A command, a path").fill("/etc/passwd")
+    page.get_by_label("Command, path").fill("/etc/passwd")
     page.get_by_label("Tool").select_option("Write")
     expect(result.locator(".ruling .verdict")).to_have_text("ask")
     assert person.get("/api/stats").json()["auditPosition"] == before
@@ -167,7 +167,7 @@ def test_the_playground_decides_as_one_types_and_records_nothing(page, person):
 
 def test_a_drafted_rule_is_held_against_what_happened(page):
     page.goto("/policy?tab=draft&rule=Bash(npm+install:*)")
-    expect(page.get_by_text("It would have changed 2 decisions")).to_be_visible()
+    expect(page.get_by_text("Changes 2 decisions")).to_be_visible()
     expect(rows(page)).to_have_count(2)
     page.get_by_label("Effect").select_option("deny")
     expect(rows(page).first).to_contain_text("deny")
@@ -184,13 +184,13 @@ def test_the_overview_counts_and_proposes_a_rule(page):
     figures = page.locator(".figure")
     expect(figures.filter(has_text="calls decided").locator("strong")).to_have_text("6")
     expect(figures.filter(has_text="questions per hundred calls").locator("strong")).to_have_text("50")
-    page.get_by_text("The same as a table").click()
+    page.get_by_text("Show as a table").click()
     expect(page.locator("details.figures tbody")).to_contain_text("3")
     row = rows(page).filter(has_text="npm install")
     expect(row).to_contain_text("50 %")
     row.get_by_role("button", name="Propose a rule").click()
     expect(page.get_by_label("Rule", exact=True)).to_have_value("Bash(npm install:*)")
-    expect(page.get_by_text("It would have changed 2 decisions")).to_be_visible()
+    expect(page.get_by_text("Changes 2 decisions")).to_be_visible()
 
 
 def test_a_token_is_made_shown_once_and_revoked(page, daemon):
@@ -198,7 +198,7 @@ def test_a_token_is_made_shown_once_and_revoked(page, daemon):
     page.get_by_label("Role").select_option("user")
     page.get_by_label("User", exact=True).fill("gina")
     page.get_by_label("Label").fill("her phone")
-    page.get_by_role("button", name="Make the token").click()
+    page.get_by_role("button", name="Create token").click()
     secret = page.locator(".notice.good pre").inner_text()
     assert daemon.api(secret).get("/api/login").json() == {"userId": "gina", "role": "user"}
     page.reload()

@@ -142,7 +142,7 @@ def test_a_key_answers_no_question_that_is_not_on_the_screen(page, ask, outcome,
     current = page.locator(f"#q-{asked[0]}")
     expect(current).not_to_be_in_viewport()
     page.keyboard.press(key)
-    hinted(page, "This is the question now.")
+    hinted(page, "This question is now selected.")
     expect(current).to_be_in_viewport()
     expect(page.locator(".card form")).to_have_count(0)
     assert {outcome(each)["status"] for each in asked} == {"pending"}

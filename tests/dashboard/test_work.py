@@ -21,10 +21,10 @@ def test_sessions_show_what_each_agent_does_and_did(page, ask, agent):
     expect(mine).to_contain_text("coder")
     expect(mine).to_contain_text("1 denied")
     fresh = page.locator(".session").filter(has_text="s-3")
-    expect(fresh).to_contain_text("waits for 1 answer")
+    expect(fresh).to_contain_text("waiting for 1 answer")
     fresh.get_by_role("link", name="coder").click()
     expect(rows(page)).to_have_count(2)
-    expect(page.get_by_text("It waits for 1 answer.")).to_be_visible()
+    expect(page.get_by_text("Waiting for 1 answer.")).to_be_visible()
     ask("node fresher.js", session="s-3")
     expect(rows(page)).to_have_count(4)
 
@@ -41,7 +41,7 @@ def test_a_run_is_watched_with_its_guards_its_sandbox_and_its_outcomes_and_stopp
         listed = page.get_by_label("Runs").locator(".card").filter(has_text=run)
         expect(listed).to_contain_text("running")
         listed.get_by_role("link", name="waits").click()
-        expect(page.get_by_text("It waits for 1 answer.")).to_be_visible()
+        expect(page.get_by_text("Waiting for 1 answer.")).to_be_visible()
         guards = page.get_by_label("The run").locator(".guards")
         chain = ["self-protection", "forbidden-globs", "read-path-policy", "write-path-policy", "classifier"]
         expect(guards.locator("dt").filter(has_text="run_command")).to_have_count(1)
@@ -60,5 +60,5 @@ def test_a_run_is_watched_with_its_guards_its_sandbox_and_its_outcomes_and_stopp
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".panel .verdict").first).to_have_text("cancelled")
     page.goto("/overview")
-    expect(page.locator(".figure").filter(has_text="stopped by a sandbox").locator("strong")).not_to_have_text("0")
+    expect(page.locator(".figure").filter(has_text="sandbox violations").locator("strong")).not_to_have_text("0")
     expect(page.locator("section").filter(has_text="Sandbox violations")).to_contain_text("/var/never")

@@ -89,14 +89,14 @@ def test_the_hook_entries_are_protected_files(environ):
 def test_a_damaged_list_of_hooks_is_an_error_each_time(environ, content):
     path = write_hooks(environ, content)
     for _ in range(2):
-        with pytest.raises(ConfigError, match="This file is damaged") as caught:
+        with pytest.raises(ConfigError, match="the file is damaged") as caught:
             observe(environ)
         assert caught.value.file == str(path)
 
 
 def test_a_list_of_hooks_that_others_could_write_is_an_error(environ):
     write_hooks(environ, "[]").chmod(0o666)
-    with pytest.raises(ConfigError, match="writable by others"):
+    with pytest.raises(ConfigError, match="writable by other users"):
         observe(environ)
 
 

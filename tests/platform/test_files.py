@@ -32,7 +32,7 @@ def test_a_file_is_read_whole(tmp_path):
 def test_a_file_that_is_not_there_is_none_or_an_error(tmp_path, name):
     (tmp_path / "file").write_text("")
     assert find_file(str(tmp_path / name)) is None
-    with pytest.raises(ConfigError, match="There is no such file"):
+    with pytest.raises(ConfigError, match="file not found"):
         read_file(str(tmp_path / name))
 
 
@@ -55,11 +55,11 @@ def make_dangling(path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (os.mkdir, "This is not a regular file."),
-        (make_fifo, "This is not a regular file."),
-        (make_big, "This file is larger than 4 MiB."),
-        (make_loop, "This is a symbolic link, which is not followed here."),
-        (make_dangling, "This is a symbolic link to nothing."),
+        (os.mkdir, "not a regular file"),
+        (make_fifo, "not a regular file"),
+        (make_big, "the file is larger than 4 MiB"),
+        (make_loop, "the file is a symbolic link, which Assent does not follow here"),
+        (make_dangling, "dangling symbolic link"),
     ],
 )
 def test_anything_else_in_a_files_place_is_an_error(tmp_path, make, message):
@@ -71,7 +71,7 @@ def test_anything_else_in_a_files_place_is_an_error(tmp_path, make, message):
 
 
 def test_a_name_no_file_can_have_is_an_error():
-    with pytest.raises(ConfigError, match=r"can not be read: .*embedded null"):
+    with pytest.raises(ConfigError, match=r"cannot read the file: .*embedded null"):
         find_file("/tmp/a\0b")
 
 
@@ -84,7 +84,7 @@ def test_a_file_the_disk_refuses_is_an_error(tmp_path, monkeypatch, call):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(files.os, call, refuse)
-    with pytest.raises(ConfigError, match="This file can not be read: Permission denied"):
+    with pytest.raises(ConfigError, match="cannot read the file: Permission denied"):
         find_file(str(path))
 
 
@@ -99,10 +99,10 @@ def test_a_link_is_followed_only_where_that_is_meant(tmp_path):
 @pytest.mark.parametrize(
     ("owners", "mode", "message"),
     [
-        ((0,), 0o600, "This must be owned by root."),
-        ((1000, 0), 0o600, "This must be owned by user 1000 or root."),
-        ((1234,), 0o620, "This is writable by others than its owner."),
-        ((0, 1234), 0o602, "This is writable by others than its owner."),
+        ((0,), 0o600, "must be owned by root"),
+        ((1000, 0), 0o600, "must be owned by user 1000 or root"),
+        ((1234,), 0o620, "writable by other users"),
+        ((0, 1234), 0o602, "writable by other users"),
     ],
 )
 def test_a_file_in_other_hands_is_refused(owners, mode, message):
@@ -135,7 +135,7 @@ def test_a_folder_that_others_could_put_something_into_is_not_used(tmp_path):
     make_private_folder(str(folder))  # nobody has
     (folder / "planted").write_text("x")
     folder.chmod(0o770)
-    with pytest.raises(ConfigError, match="writable by others"):
+    with pytest.raises(ConfigError, match="writable by other users"):
         make_private_folder(str(folder))
 
 
@@ -147,19 +147,19 @@ def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
     assert files.find_secret(str(path)) == b"x"
     assert files.find_secret(str(tmp_path / "none")) is None
     path.chmod(mode)
-    with pytest.raises(ConfigError, match="read by others"):
+    with pytest.raises(ConfigError, match="readable by other users"):
         files.find_secret(str(path))
 
 
 def test_a_folder_of_someone_else_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setattr(files.os, "geteuid", lambda: 987654)
-    with pytest.raises(ConfigError, match="belongs to someone else"):
+    with pytest.raises(ConfigError, match="belongs to another user"):
         make_private_folder(str(tmp_path))
 
 
 def test_a_file_where_the_folder_should_be_is_an_error(tmp_path):
     (tmp_path / "f").write_text("")
-    with pytest.raises(ConfigError, match="This folder can not be used"):
+    with pytest.raises(ConfigError, match="cannot use this folder"):
         make_private_folder(str(tmp_path / "f"))
 
 
@@ -190,7 +190,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(files.os, call, fail)
-        with pytest.raises(ConfigError, match="can not be written: No space left on device"):
+        with pytest.raises(ConfigError, match="cannot write the file: No space left on device"):
             write_private(str(path), b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
@@ -216,12 +216,12 @@ def test_a_private_file_is_read_unless_another_hand_was_on_it(tmp_path):
     write_private(str(path), b"x")
     assert find_private(str(path), suggestion="") == b"x"
     path.chmod(0o666)
-    with pytest.raises(ConfigError, match="writable by others"):
+    with pytest.raises(ConfigError, match="writable by other users"):
         find_private(str(path), suggestion="")
 
 
 def test_a_private_file_in_an_open_folder_is_refused(tmp_path):
     write_private(str(tmp_path / "f"), b"x")
     tmp_path.chmod(0o777)
-    with pytest.raises(ConfigError, match="writable by others"):
+    with pytest.raises(ConfigError, match="writable by other users"):
         find_private(str(tmp_path / "f"), suggestion="")

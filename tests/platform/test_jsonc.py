@@ -76,16 +76,16 @@ def test_an_empty_file_becomes_a_whole_one(text):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", ":1: not valid JSON: a name in quotes was expected"),
-        ('{"a": 1\n"b": 2}', ":2: not valid JSON: a comma or `}` was expected"),
-        ('{"a" 1}', "a colon was expected"),
-        ('{"a": 1, "a": 2}', 'the name "a" stands twice'),
-        ('{"a": x}', "a value was expected"),
-        ('{"a": "x}', "a string is not closed"),
-        ('{"a": "\\q"}', "a string has a bad escape"),
-        ("{} {}", "nothing more was expected"),
-        ("[" * 1000, "it is nested too deeply"),
-        ("[1, 2", "a comma or `]` was expected"),
+        ("{", ":1: not valid JSON: expected a name in quotes"),
+        ('{"a": 1\n"b": 2}', ":2: not valid JSON: expected a comma or `}`"),
+        ('{"a" 1}', "expected a colon"),
+        ('{"a": 1, "a": 2}', 'duplicate name "a"'),
+        ('{"a": x}', "expected a value"),
+        ('{"a": "x}', "unterminated string"),
+        ('{"a": "\\q"}', "invalid escape in a string"),
+        ("{} {}", "unexpected text after the value"),
+        ("[" * 1000, "nested too deeply"),
+        ("[1, 2", "expected a comma or `]`"),
     ],
 )
 def test_a_broken_file_is_an_error_that_names_the_line(text, says):

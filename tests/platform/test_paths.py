@@ -76,7 +76,7 @@ def test_no_home_at_all_is_an_error_where_one_is_needed(monkeypatch, lookup):
     monkeypatch.setattr(paths.pwd, "getpwuid", lookup)
     assert user_home({}) is None
     for find in (assent_home, user_file):
-        with pytest.raises(ConfigError, match="No home directory is known"):
+        with pytest.raises(ConfigError, match="home directory unknown"):
             find({})
 
 
@@ -206,7 +206,7 @@ def test_no_managed_file_is_none(tmp_path):
 @pytest.mark.parametrize(("part", "mode"), [("file", 0o666), ("file", 0o664), ("folder", 0o777), ("folder", 0o775)])
 def test_a_managed_file_that_others_could_write_is_refused(managed, part, mode):
     (managed if part == "file" else managed.parent).chmod(mode)
-    with pytest.raises(ConfigError, match="writable by others"):
+    with pytest.raises(ConfigError, match="writable by other users"):
         find_managed(str(managed), os.geteuid())
 
 
@@ -222,7 +222,7 @@ def test_a_managed_file_that_links_into_an_open_folder_is_refused(managed, tmp_p
     target.parent.chmod(0o777)
     managed.unlink()
     managed.symlink_to(target)
-    with pytest.raises(ConfigError, match="writable by others"):
+    with pytest.raises(ConfigError, match="writable by other users"):
         find_managed(str(managed), os.geteuid())
 
 

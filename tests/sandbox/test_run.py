@@ -160,7 +160,7 @@ def test_nothing_can_be_typed_into_the_outer_terminal(world, probe_binary):
 def test_with_ask_an_open_outside_waits_for_the_person(own_world, answer, made):
     file = own_world.outside / "asked"
     typist = Typist(own_world, "sh", "-c", f"echo content > {file}; echo ended", options=["--ask"])
-    typist.wait_for("allow it? [y/N]")
+    typist.wait_for("allow? [y/N]")
     assert not file.exists()
     typist.type(answer)
     typist.wait_for("ended")
@@ -177,12 +177,12 @@ def test_while_a_question_is_shown_the_command_shows_nothing_and_nothing_typed_b
     typist = Typist(own_world, "sh", "-c", script, options=["--ask"])
     typist.wait_for("up")
     typist.type("go\ny\n")
-    typist.wait_for("allow it? [y/N]")
+    typist.wait_for("allow? [y/N]")
     time.sleep(1)
     typist.type("n\n")
     typist.wait_for("ended")
     typist.end()
-    asked, _, after = typist.seen.rpartition("allow it? [y/N]")
+    asked, _, after = typist.seen.rpartition("allow? [y/N]")
     assert not file.exists()
     assert asked.rpartition("assent: outside")[0].endswith("\x1b(B\x0f\n\n")
     assert after.lstrip().startswith("n\n")
@@ -261,9 +261,9 @@ def test_a_protected_name_that_is_not_there_is_no_question(own_world, answer):
 @pytest.mark.parametrize(
     ("script", "options", "advice"),
     [
-        ("echo x > ~/file", (), "no profile lets that be written"),
-        ("echo x > .envrc", (), "no profile lets that be written"),
-        ("echo x > .claude/settings.json", (), "no profile lets that be written"),
+        ("echo x > ~/file", (), "no profile can allow that"),
+        ("echo x > .envrc", (), "no profile can allow that"),
+        ("echo x > .claude/settings.json", (), "no profile can allow that"),
         ("echo x > file", ("--profile", "read-only"), "assent run --profile workspace-write"),
     ],
 )

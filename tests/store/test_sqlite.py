@@ -45,7 +45,7 @@ def test_what_others_could_write_is_refused(home, what):
     other = home.parent / "elsewhere"
     home.rename(other)
     (other / what).chmod(0o722)
-    with pytest.raises(AssentError, match="writable by others"):
+    with pytest.raises(AssentError, match="writable by other users"):
         open_store(f"sqlite:///{other}/assent.db", home=str(home))
 
 

@@ -1,4 +1,4 @@
-"""What a whole agent needs inside a sandbox: a folder to keep its state in, its login, and its model's hosts."""
+"""What an agent needs inside a sandbox: folders for its state, its login and the hosts of its model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder in which an agent keeps what it knows. Inside, it has one of its own there."""
+    """A folder with an agent's state. Inside the sandbox the agent has a separate one there."""
 
     default: str
     """Below the home directory."""
@@ -118,4 +118,4 @@ NEEDS: dict[str, Needs] = {
         hosts=("opencode.ai", "models.dev", "api.anthropic.com", "api.openai.com", "openrouter.ai"),
     ),
 }
-"""By the name of the program."""
+"""Needs by the name of the program."""

@@ -1,4 +1,4 @@
-"""How each agent is told of its hook: which file, which entries, which times. Text in, records out."""
+"""How each agent's hook is configured: settings files, entries, timeouts and command lines. No I/O."""
 
 from __future__ import annotations
 
@@ -11,46 +11,45 @@ import msgspec
 Scope: TypeAlias = Literal["user", "project"]
 
 MARK = "assent-hook"
-"""Stands in every command line that Assent writes, so that it knows its own."""
+"""Marks every hook command line that Assent writes."""
 _NAME = "assent"
 _EACH = "*"
-"""However a session begins; no agent takes this for an expression there."""
+"""Matches every kind of session start; no agent treats it as a regular expression there."""
 TIMEOUT = 600
-"""How many seconds an agent is told to wait for a decision."""
+"""The hook timeout in the agent's settings, in seconds."""
 MARGIN = 10
-"""How many seconds earlier the hook answers by itself: agents take a hook that is late for a yes."""
+"""How many seconds before the timeout the hook answers: agents take a late hook for an allow."""
 REPORT_TIMEOUT = 30
-"""The same for a hook that only reports what became of a call."""
+"""The timeout of a hook that only reports the outcome of a call."""
 DONE = 10
-"""What a client that has an answer ends with, in place of 0: a program that does nothing at all ends with 0, too."""
+"""The client's exit code for success instead of 0: a program that does nothing ends with 0, too."""
 _ISOLATED = "unset PYTHONEXECUTABLE __PYVENV_LAUNCHER__; "
-"""Even an isolated Python takes its library from where these say. The client hears of them from the shell's process."""
+"""Even an isolated Python loads its library from these. The client reads them from the shell's process."""
 _RUN = 'LC_ALL=C "$@"'
-"""With any other locale the C library may load a character set's code from where `LOCPATH` and `GCONV_PATH` say."""
+"""With another locale the C library may load code from `LOCPATH` and `GCONV_PATH`."""
 _CLOSED = (
     f'trap "exit 2" 0; {_ISOLATED}if {_RUN}; then :; else case $? in {DONE}) trap - 0; exit 0;; 2) exit 2;; esac; fi; '
     'unset -f echo; echo "Assent could not decide, so it is not allowed: its hook broke off" >&2; exit 2'
 )
-"""However this shell ends, it ends with 2: where it is bash, also at the first failure, or because no more processes
-can be started. It says why, to agents that heed no code without a word, also if the environment brought an `echo`. And
-it has no variable: Gemini CLI would put in its own. All it calls are keywords and special builtins, which no function
-of the environment can take the place of: a shell that is called `sh` looks for those first.
+"""However this shell ends, it exits with 2, even if it cannot start a process. It prints a reason, since some agents
+ignore an exit code without one. It uses no variable, because Gemini CLI would expand it, and only keywords and special
+builtins, which a shell called `sh` finds before functions of the environment.
 """
 _NEVER_READ = "\n{ :; } always { :; }"
-"""No shell comes to this line but one that was told to run nothing, which would end with 0: here it stumbles, with 2.
+"""A shell that was told to run nothing (`-n`) would exit with 0: this line is a syntax error to it, so it exits with 2.
 
-To zsh, which reads all lines before it runs the first, it says something. Codex takes its user's own shell, whichever
-it is, and nobody but that user tells it what to do: no risk is taken there.
+It is valid in zsh, which parses all lines before it runs the first. Codex uses its user's own shell, which only the
+user configures, so its line does without.
 """
 _SILENT = f"{_ISOLATED}{_RUN} || exit 0"
 _ASIDE = f"{_ISOLATED}exec 3<&0; {_RUN} <&3 3<&- >/dev/null 2>&1 & exit 0"
-"""What only reports keeps nobody waiting: the agent goes on once it has handed the call over."""
+"""A report runs in the background: the agent continues as soon as the input is read."""
 _STRICT = "POSIXLY_CORRECT=1; "
-"""From here on bash finds `exec` before a function of that name, which the environment may have brought."""
+"""Makes bash find `exec` before a function of that name from the environment."""
 
 
 class HookClient(msgspec.Struct, frozen=True, kw_only=True):
-    """The client that a hook runs, and what it is given."""
+    """The client that a hook runs, with its arguments."""
 
     python: str
     script: str
@@ -61,44 +60,44 @@ class HookClient(msgspec.Struct, frozen=True, kw_only=True):
     start: bool = False
 
     def line(self, seconds: int) -> str:
-        """Return the command line: whatever happens to the client, the shell around it makes a denial of it."""
+        """Return the deciding command line: the shell around the client turns every failure into a denial."""
         flags = [name for name, on in (("observe", self.observe), ("start", self.start)) if on]
         if self.observe:
             return self._write(_SILENT, seconds, flags)
         return self._write(_CLOSED, seconds, flags) + ("" if self.agent == "codex" else _NEVER_READ)
 
     def report_line(self, seconds: int) -> str:
-        """Return the command line that tells what became of a call; it never says anything."""
+        """Return the command line that reports the outcome of a call; it prints nothing."""
         return self._write(_ASIDE, seconds, ["report"])
 
     def _write(self, around: str, seconds: int, flags: list[str]) -> str:
         words = [self.python, "-I", "-S", self.script, self.agent, self.home, self.key, str(seconds), *flags]
         line = shlex.join(["/bin/sh", "-c", around, MARK, *words])
-        # The line after it must never be read. Codex has none, and its user's shell may not read an assignment.
+        # `exec` keeps the shell from the next line. Codex has none, and its user's shell may not know assignments.
         return line if self.agent == "codex" else f"{_STRICT}exec {line}"
 
 
 class Pointing(msgspec.Struct, frozen=True):
-    """How an agent that is about to be started is told of its hook, without a change to anybody's settings."""
+    """How to start one agent process with a hook, without changing settings files."""
 
     words: tuple[str, ...] = ()
-    """What follows the program's name."""
+    """Arguments for the agent."""
     settings: bytes = b""
-    """What stands in the file that it is pointed at."""
+    """Content of the settings file that the arguments name."""
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent's settings."""
+    """How one agent configures hooks."""
 
     agent: str
     program: str
-    """What the agent is started by."""
+    """The name of the agent's program."""
     tested: str
-    """The version that was tried."""
+    """The tested version."""
     variable: str
-    """The environment's name for the folder of the user's settings."""
+    """The environment variable that names the folder of the user's settings."""
     folder: str
-    """That folder otherwise, below the home directory; and in a project."""
+    """The default of that folder, in the home directory and in a project."""
     user_file: str
     project_file: str
     events: tuple[str, ...]
@@ -106,41 +105,41 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """The events after a call."""
     matcher: str
     starts: tuple[str, ...] = ("SessionStart",)
-    """The events at which a session begins."""
+    """The session start events."""
     second: int = 1
-    """What one second is, in the agent's unit."""
+    """One second in the unit of the agent's timeouts."""
     fixed: tuple[tuple[tuple[str, ...], Any], ...] = ()
-    """What else must be set for hooks to run, and to keep a project from turning them."""
+    """Other settings that hooks need, and that keep a project from disabling them."""
     excluding: tuple[str, ...] = ()
-    """The list of variables that it takes from no project."""
+    """The setting that lists variables to ignore in project files."""
     plain: bool = False
-    """Whether it reads plain JSON alone: comments or a comma too many make it leave the whole file out."""
+    """Whether the file must be plain JSON: comments or trailing commas make the agent ignore it."""
     shared_files: tuple[str, ...] = ()
-    """Files beside its own, in a project too, that can switch hooks off."""
+    """Other settings files, in a project too, that can disable hooks."""
     hooks_alone: bool = False
-    """Whether its file holds hooks and nothing else."""
+    """Whether the file contains only hooks."""
     prefix: str = ""
-    """The variable, which its settings can set, that names a program to run its hooks."""
+    """The environment variable, settable in the settings, that names a program to run hooks."""
     shows_status: bool = False
     knows_async: bool = False
-    """Whether a hook can be one that it does not wait for."""
+    """Whether hooks can be asynchronous."""
     settings_option: str = ""
-    """What names one more file of settings when it is started …"""
+    """The option that names an additional settings file …"""
     override: tuple[str, ...] = ()
-    """… or what goes before each single setting, `KEY=VALUE`, with what has hooks given so be trusted."""
+    """… or the options for a single `KEY=VALUE` setting, including the one that trusts such hooks."""
 
     @property
     def switches(self) -> tuple[tuple[tuple[str, ...], Any], ...]:
-        """Return what is set beside the hooks; a tuple is a part of a list."""
+        """The settings to set besides hooks; a tuple is a part of a list."""
         if not self.excluding:
             return self.fixed
-        from assent.catalog.environment_variables import turning_names  # noqa: PLC0415 - a table to read, and seldom
+        from assent.catalog.environment_variables import turning_names  # noqa: PLC0415 - slow, rarely needed
 
-        # The first two are what it leaves out by itself, as long as nobody says anything.
+        # The first two are the default of this setting.
         return (*self.fixed, (self.excluding, ("DEBUG", "DEBUG_MODE", *turning_names())))
 
     def override_variables(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the words that start the agent with these variables empty, whatever a project sets them to."""
+        """Return arguments that start the agent with these variables empty, whatever a project sets."""
         empty = dict.fromkeys(names, "")
         if self.settings_option:
             return (self.settings_option, msgspec.json.encode({"env": empty}).decode())
@@ -151,11 +150,11 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_pointable(self) -> bool:
-        """Tell whether it can be pointed at a hook for one process, and surely heeds it."""
+        """Whether a single process can be started with a hook."""
         return bool(self.settings_option or self.override)
 
     def point(self, client: HookClient, file: str) -> Pointing:
-        """Return how a process of this agent is pointed at a hook; `file` is where its settings will be."""
+        """Return how to start a process of this agent with a hook; `file` is the path of its settings."""
         hooks: dict[str, list[dict[str, Any]]] = {}
         for (*_, event), entry in self.entries(client, ""):
             hooks.setdefault(event, []).append(entry)
@@ -166,7 +165,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
         return Pointing((self.settings_option, file), msgspec.json.encode({"hooks": hooks}))
 
     def entries(self, client: HookClient, status: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
-        """Return what is added to which list."""
+        """Return the entries with the setting to which each is added."""
         decides, reports = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
         return [
             *((("hooks", event), self._entry(decides, TIMEOUT, "", matcher=_EACH)) for event in self.starts),
@@ -175,13 +174,13 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def runs(self, event: str, entry: dict[str, Any], line: str) -> bool:
-        """Tell whether an entry has this line run at each such event, and waited for as long as it may take."""
+        """Return whether an entry runs this line at every such event, with the full timeout."""
         handlers = [{k: v for k, v in handler.items() if k != "statusMessage"} for handler in entry["hooks"]]
         matcher = _EACH if event in self.starts else ""
         return {**entry, "hooks": handlers} == self._entry(line, TIMEOUT, "", matcher=matcher)
 
     def is_off(self, settings: Any) -> bool:
-        """Tell whether settings switch hooks off, or this one."""
+        """Return whether settings disable hooks, or this one."""
         given = settings if isinstance(settings, dict) else {}
         name = {"codex": "features", "gemini": "hooksConfig"}.get(self.agent, "")
         found = given.get(name)
@@ -262,7 +261,7 @@ WIRINGS = {
 
 
 def write_toml(value: Any) -> str:
-    """Write a setting as TOML has it on one line: what JSON writes, but for tables."""
+    """Return a setting as one line of TOML."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name} = {write_toml(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list):
@@ -271,12 +270,12 @@ def write_toml(value: Any) -> str:
 
 
 def is_current(line: str) -> bool:
-    """Tell whether a line of ours is as this version of Assent writes it, and as hard to turn."""
+    """Return whether a hook command line is the one that this version of Assent writes."""
     return any(shlex.quote(around) in line for around in (_CLOSED, _SILENT, _ASIDE))
 
 
 def is_ours(entry: Any) -> bool:
-    """Tell whether an entry of a hook list was written by Assent, by this version or an older one."""
+    """Return whether this or an older version of Assent wrote an entry of a hook list."""
     handlers = entry.get("hooks") if isinstance(entry, dict) else None
     if not isinstance(handlers, list) or not handlers:
         return False
@@ -284,7 +283,7 @@ def is_ours(entry: Any) -> bool:
 
 
 def is_our_line(line: Any) -> bool:
-    """Tell whether a command line runs Assent's hook."""
+    """Return whether a command line runs Assent's hook."""
     if not isinstance(line, str):
         return False
     try:

@@ -1,4 +1,4 @@
-"""What `assent init`, `uninit` and `doctor` share: where settings are, and the hook called as the agent does."""
+"""Shared by `assent init`, `uninit` and `doctor`: settings files of agents, and test calls of their hooks."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH109, PTH112, PTH118, PTH119, PTH120
@@ -33,11 +33,11 @@ NAMES = (*WIRINGS, "opencode")
 _SECONDS = 60
 _SESSION = "assent-doctor"
 DENIED, HARMLESS = "assent approve nothing", "ls"
-"""What is surely denied (it is Assent's own), and what should run without a word."""
+"""A command that is always denied (it controls Assent), and one that should be allowed."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Which agent, for whom."""
+    """The agent and scope that a command is about."""
 
     agent: str
     scope: Scope
@@ -46,7 +46,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class HookTrial(msgspec.Struct, frozen=True):
-    """What a hook did."""
+    """The result of a test call of a hook."""
 
     code: int
     out: bytes
@@ -54,12 +54,12 @@ class HookTrial(msgspec.Struct, frozen=True):
 
     @property
     def is_denial(self) -> bool:
-        """Tell whether the agent would take it for a no."""
+        """Whether the agent would take it for a denial."""
         return self.code == 2
 
     @property
     def is_clear(self) -> bool:
-        """Tell whether nothing but the hook's own words was printed: agents do not read them otherwise."""
+        """Whether the output is only the hook's JSON: agents ignore it otherwise."""
         try:
             return isinstance(json.loads(self.out or b"{}"), dict)
         except ValueError:
@@ -67,46 +67,46 @@ class HookTrial(msgspec.Struct, frozen=True):
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
-    """Add the agent, and for which projects."""
+    """Add the agent and the scope."""
     parser.add_argument("agent", metavar="AGENT", help=", ".join(NAMES))
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--user", action="store_true", help="for all your projects (default)")
-    where.add_argument("--project", action="store_true", help="for the project you are in, which becomes its workspace")
+    where.add_argument("--project", action="store_true", help="for the current project, which becomes the workspace")
 
 
 def find_target(given: Any) -> Target:
-    """Say which agent is meant, and for whom."""
+    """Return the agent and scope from the options."""
     if given.agent not in NAMES:
         known = ", ".join(NAMES)
         hint = " (in containers: `assent hook-script`)" if given.agent in ("docker-agent", "generic") else ""
-        raise AssentError(f"there is no agent `{given.agent}` to wire up; there are {known}{hint}")
+        raise AssentError(f"unknown agent `{given.agent}`; known: {known}{hint}")
     if not given.project:
         return Target(given.agent, "user", None, given.agent)
     root = project_root(os.getcwd())
     if root is None:
-        raise AssentError("this folder is no project: go into one, or use --user")
+        raise AssentError("the current folder is not in a project; change to one, or use --user")
     reason = refuse_folder(root)
     if reason is not None:
-        raise AssentError(f"`{root}` cannot be a workspace: {reason}; go into a project, or use --user")
-    import hashlib  # noqa: PLC0415 - seldom needed
+        raise AssentError(f"`{root}` cannot be a workspace: {reason}; change to a project, or use --user")
+    import hashlib  # noqa: PLC0415 - rarely needed
 
     return Target(given.agent, "project", root, f"{given.agent}-{hashlib.sha256(root.encode()).hexdigest()[:12]}")
 
 
 def refuse_turned(target: Target) -> None:
-    """Refuse to wire an agent up in a project whose variables would turn its hook; for all projects, say so."""
+    """Refuse to connect an agent in a project whose variables would hijack its hook; for all projects, warn."""
     found = find_turning(target.agent, target.root or os.getcwd())
     if found and target.root is not None:
         raise AssentError(tell_turning(target.agent, found))
     if found:
-        complain(visible(f"in this project nothing will run: {tell_turning(target.agent, found)}"))
+        complain(visible(f"in this project every call will be denied: {tell_turning(target.agent, found)}"))
 
 
 def file_of(agent: str, scope: Scope, root: str | None) -> str:
-    """Name the file in which an agent finds its hook."""
+    """Return the settings file in which an agent finds its hook."""
     home = user_home()
     if home is None:
-        raise AssentError("no home directory is known; set HOME")
+        raise AssentError("home directory unknown; set HOME")
     if agent == "opencode":
         config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
         return os.path.join(os.path.join(root, ".opencode") if root else os.path.join(config, "opencode"), PLUGIN_FILE)
@@ -114,14 +114,14 @@ def file_of(agent: str, scope: Scope, root: str | None) -> str:
 
 
 def find_off(wiring: Wiring, file: str, root: str | None) -> list[str]:
-    """Name the files that switch an agent's hooks off: where it finds its hook, beside that, and in a project."""
+    """Return the settings files, of the user and the project, that disable an agent's hooks."""
     folders = [os.path.dirname(file), *([os.path.join(root, wiring.folder)] if root else [])]
     beside = [os.path.join(folder, name) for folder in folders for name in wiring.shared_files]
     return [path for path in dict.fromkeys((file, *beside)) if wiring.is_off(_read_settings(path))]
 
 
 def find_prefixed(wiring: Wiring, root: str | None) -> list[str]:
-    """Name the files of a project by which some program is put before every hook, and may leave it out."""
+    """Return a project's settings files that set a program as prefix of every hook, which it may skip."""
     beside = [os.path.join(root, wiring.folder, name) for name in wiring.shared_files] if root else []
     return [path for path in beside if wiring.prefix and wiring.prefix in (look(_read_settings(path), ("env",)) or ())]
 
@@ -138,14 +138,14 @@ def _read_settings(path: str) -> Any:
 
 
 def token_file(home: str, key: str) -> str:
-    """Name the file of a token."""
+    """Return the file of an agent's token."""
     return os.path.join(home, AGENTS_FOLDER, f"{key}.token")
 
 
 def hook_lines(wired: Wired) -> list[str]:
-    """Return the command lines that decide for an agent, if they stand in its settings as they were written.
+    """Return the hook's command lines if the settings still contain them as `assent init` wrote them.
 
-    Others that look like them are never run: settings of a project come from its repository.
+    Lines that only look similar are never run: a project's settings come from its repository.
     """
     file = file_of(wired.agent, wired.scope, wired.root)
     if wired.agent == "opencode":
@@ -157,7 +157,7 @@ def hook_lines(wired: Wired) -> list[str]:
 
 
 def follow_move(book: Sequence[Wired], target: Target) -> list[Wired]:
-    """Return the book with this project where it lies now, if it was moved here with its settings."""
+    """Return the registry with this project's new path, if it was moved here with its settings."""
     if target.root is not None and find_wired(book, target.agent, target.scope, target.root) is None:
         for each in book:
             if each.agent == target.agent and is_gone(each) and hook_lines(moved := each.moved_to(target.root)):
@@ -166,12 +166,12 @@ def follow_move(book: Sequence[Wired], target: Target) -> list[Wired]:
 
 
 def is_gone(wired: Wired) -> bool:
-    """Tell whether the project of an entry is no longer where it was."""
+    """Return whether the project folder of an entry no longer exists."""
     return wired.root is not None and not os.path.isdir(wired.root)
 
 
 def _shell_of(agent: str) -> str:
-    """Name the shell by which an agent runs its hooks."""
+    """Return the shell with which an agent runs its hooks."""
     if agent != "codex":
         return "bash" if agent == "gemini" else "/bin/sh"
     users = pwd.getpwuid(os.geteuid()).pw_shell
@@ -179,7 +179,7 @@ def _shell_of(agent: str) -> str:
 
 
 def try_hook(wired: Wired, line: str, command: str) -> HookTrial:
-    """Call a hook as the agent would, about a line of shell."""
+    """Call a hook as the agent would, for a shell command."""
     wiring = WIRINGS.get(wired.agent)
     event = wiring.events[0] if wiring is not None else next(iter(opencode.EVENTS))
     tool = "run_shell_command" if wired.agent == "gemini" else "Bash"
@@ -196,5 +196,5 @@ def try_hook(wired: Wired, line: str, command: str) -> HookTrial:
             cwd=cwd,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return HookTrial(1, b"", f"it could not be called: {error}")
+        return HookTrial(1, b"", f"cannot call the hook: {error}")
     return HookTrial(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())

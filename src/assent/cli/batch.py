@@ -1,4 +1,4 @@
-"""Many calls, one JSON object per line, in constant memory. A bad line is answered like any other: with a line."""
+"""Decide many calls, one JSON object per line, in constant memory. An invalid line gets an error line."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ CHUNK = 1 << 16
 
 
 class LineSource(Protocol):
-    """Where lines come from: gives what there is, and waits only if there is nothing."""
+    """A source of bytes that returns what is available and blocks only if there is nothing."""
 
     def read1(self, size: int, /) -> bytes:
-        """Return some bytes; none at the end."""
+        """Return some bytes; empty at the end."""
 
 
 def run_batch(engines: EngineCache[Bench], cwd: str, source: LineSource, sink: BinaryIO) -> None:
-    """Answer every line of the source. Answers are sent before more input is waited for."""
+    """Answer every line of the source. Flush the answers before waiting for more input."""
     sink.writelines(encode(answer_line(line, engines, cwd)) + b"\n" for line in split_lines(source, sink))
     sink.flush()
 
 
 def split_lines(source: LineSource, sink: BinaryIO) -> Iterator[bytes | None]:
-    """Cut the input into lines; None stands for one that is too long, which is passed over, never kept."""
+    """Split the input into lines; None stands for a line that is too long, which is not kept in memory."""
     kept, dropping = b"", False
     while chunk := source.read1(CHUNK):
         *lines, rest = chunk.split(b"\n")
@@ -61,17 +61,17 @@ def answer_line(data: bytes | None, engines: EngineCache[Bench], cwd: str) -> An
 
 def _decide(data: bytes | None, engines: EngineCache[Bench], base: str) -> Answer:
     if data is None:
-        raise CallError(f"it is longer than {LONGEST_INPUT >> 20} MiB")
+        raise CallError(f"the line is longer than {LONGEST_INPUT >> 20} MiB")
     line = read_line(data)
     if line.mode is not None and line.mode not in MODES:
-        raise CallError(f"there is no mode `{line.mode}`")
+        raise CallError(f"unknown mode `{line.mode}`")
     modes = (MODES[line.mode],) if line.mode is not None else ()
     call = call_of(line, base)
     try:
         if line.cwd is not None:
             call = call_of(line, find_folder(line.cwd, base))
-        told = None if line.environment is None else select(line.environment)
-        return answer_of(engines.find(call.cwd or base).decide(call, modes, told))
+        environment = None if line.environment is None else select(line.environment)
+        return answer_of(engines.find(call.cwd or base).decide(call, modes, environment))
     except AssentError as error:
         return answer_of(refuse(call, error))
 

@@ -1,4 +1,4 @@
-"""The door: finds the command, and turns whatever goes wrong into a message and an exit code, never an allow."""
+"""Entry point: dispatch to the command, and turn every failure into a message and a non-zero exit code."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "check": "decide a call without running it",
-    "explain": "show how a decision comes about",
+    "explain": "show how Assent decides a call",
     "run": "run a command inside the sandbox",
     "runs": "start, list and stop runs of strategies",
     "policy": "show, lint and test the policy in force",
     "schema": "print the JSON Schemas of the records",
     "trust": "trust a project's allow rules",
-    "serve": "run the daemon: questions, answers, the log",
-    "pending": "list what waits for your answer",
-    "approve": "let a waiting call run",
-    "deny": "refuse a waiting call",
-    "token": "make, list and revoke tokens",
-    "init": "wire an agent up: its hook asks before every call",
-    "uninit": "take an agent's hook out again",
-    "launch": "start an agent with an environment no project had a hand in",
+    "serve": "run the daemon: questions, answers, audit log, dashboard",
+    "pending": "list the pending questions",
+    "approve": "approve a pending call",
+    "deny": "deny a pending call",
+    "token": "create, list and revoke tokens",
+    "init": "connect an agent: its hook asks before every call",
+    "uninit": "disconnect an agent",
+    "launch": "start an agent without variables set by a project",
     "hook": "decide one call for an agent's hook",
     "hook-script": "print the hook for containers",
-    "doctor": "check what the daemon stands on",
-    "audit": "look into the log, and verify it",
+    "doctor": "check installation, sandbox, daemon and agents",
+    "audit": "search, verify and export the audit log",
     "mcp": "guard an MCP server",
-    "demo": "see a dozen decisions",
+    "demo": "show a dozen example decisions",
 }
 
 
@@ -47,14 +47,14 @@ _UNWRITTEN = (errno.EBADF, errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code. Without `argv`, the process is ours, and may end here."""
+    """Run one command and return its exit code. Without `argv` this may end the process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     once = argv is None and arguments[:1] in (["check"], ["run"]) and "--batch" not in arguments
     return guard(lambda: _run(arguments), once=once, loops=once and arguments[0] == "run")
 
 
 def guard(command: Callable[[], int], *, once: bool, loops: bool) -> int:
-    """Run a command and return its exit code, whatever goes wrong. What runs `once` ends the process here."""
+    """Run a command and return its exit code, whatever fails; with `once`, end the process."""
     try:
         _prepare_streams()
         if once:
@@ -77,7 +77,7 @@ def guard(command: Callable[[], int], *, once: bool, loops: bool) -> int:
     except AssentError as error:
         complain(str(error))
         return exit_codes.USAGE
-    except Exception as error:  # noqa: BLE001 - a fault must not look like an allow
+    except Exception as error:  # noqa: BLE001 - an error must not look like an allow
         return _report_fault(error)
     return code
 
@@ -91,14 +91,14 @@ def _run(arguments: list[str]) -> int:
                 f"assent.cli.commands.{name.replace('-', '_')}"
             ).run
             return command(arguments[1:])
-        except SystemExit as end:  # how the parser ends after `--help`
+        except SystemExit as end:  # the parser exits after `--help`
             return int(end.code or 0)
         except ModuleNotFoundError as error:
             from assent.config.extras import explain_missing  # noqa: PLC0415 - only an incomplete installation needs it
 
             raise explain_missing(error, f"assent {name}") from error
     if name in ("--version", "-V"):
-        from assent import __version__  # noqa: PLC0415 - slow to find out
+        from assent import __version__  # noqa: PLC0415 - slow
 
         say(f"assent {__version__}")
         return exit_codes.OK
@@ -112,7 +112,7 @@ def _refuse(name: str) -> int:
     if not name:
         sys.stderr.write(_help() + "\n")
         return exit_codes.USAGE
-    from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped word needs it
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a mistyped command
 
     kind = "option" if name.startswith("-") else "command"
     close = get_close_matches(name, (*COMMANDS, "--version", "--help"), n=1)
@@ -139,8 +139,8 @@ def _help() -> str:
             "",
             *lines,
             "",
-            "  assent check 'git push --force'      decide one line of shell",
-            "  assent explain 'curl x.sh | sh'      see what it would do, and who objects",
+            "  assent check 'git push --force'      decide a shell command",
+            "  assent explain 'curl x.sh | sh'      see what it would do, and why",
             "  assent COMMAND --help                more about one command",
             "  assent --version",
         )
@@ -148,17 +148,17 @@ def _help() -> str:
 
 
 def _prepare_streams() -> None:
-    """Make sure that there are streams, and that no character can end the process half-way through an answer."""
-    # Where whoever started it closed one, an answer can not be given, which is an error; a complaint goes nowhere.
-    sys.stdout = sys.stdout or _stand_in(os.O_RDONLY)
-    sys.stderr = sys.stderr or _stand_in(os.O_WRONLY)
+    """Make sure that stdout and stderr exist and that no character can fail to encode."""
+    # With stdout closed, printing must fail; with stderr closed, messages are dropped.
+    sys.stdout = sys.stdout or _replacement(os.O_RDONLY)
+    sys.stderr = sys.stderr or _replacement(os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def _stand_in(flags: int) -> TextIO:
-    """Open a stream in the place of one that is closed, whose own number stays closed: others may look at that."""
+def _replacement(flags: int) -> TextIO:
+    """Open a replacement for a closed stream; its descriptor stays closed, since child processes may check it."""
     low = os.open(os.devnull, flags)
     try:
         return os.fdopen(fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 3), "w")
@@ -167,7 +167,7 @@ def _stand_in(flags: int) -> TextIO:
 
 
 def _leave_pipe() -> None:
-    """Keep the interpreter from complaining about the closed pipe once more when it ends."""
+    """Keep the interpreter from reporting the closed pipe again when it exits."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

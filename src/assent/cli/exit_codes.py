@@ -1,4 +1,4 @@
-"""What a process says by ending: the exit codes. Nothing but a clear allow ends with 0."""
+"""The exit codes. Of decisions, only an allow ends with 0."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 OK = 0
 FOUND = 1
-"""Something was looked for and found wanting, or a person said no."""
+"""A check found a problem, or a person said no."""
 USAGE = 2
 ASK = 3
 DENY = 4
 UNPROVEN = 5
-"""Nothing is wrong with the log, and not all of it is proven."""
+"""No record of the log is wrong, but not all of them are proven."""
 TIMED_OUT = 124
-"""The time of a command in the sandbox was up."""
+"""A command in the sandbox exceeded its time limit."""
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 

@@ -1,4 +1,4 @@
-"""Work that is interrupted when somebody says so, and not only when something else happens too."""
+"""Run asyncio work so that Ctrl-C interrupts it at once."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 def run_until_done(work: Coroutine[Any, Any, T]) -> T:
-    """Run some work to its end; an interrupt cancels it, and is raised as `KeyboardInterrupt` once it has ended."""
-    return asyncio.run(_heed(work))
+    """Run a coroutine; Ctrl-C cancels it and raises `KeyboardInterrupt` once it has ended."""
+    return asyncio.run(_with_signal_handler(work))
 
 
-async def _heed(work: Coroutine[Any, Any, T]) -> T:
-    # Python notes a signal and heeds it at its next step. One that comes as the loop goes to sleep would wait for
-    # whatever wakes the loop next, unless the loop itself is told of signals.
-    heed = signal.getsignal(signal.SIGINT)
-    if callable(heed) and heed is not signal.default_int_handler:  # else it is ignored, or nobody's to hear here
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, heed, signal.SIGINT, None)
+async def _with_signal_handler(work: Coroutine[Any, Any, T]) -> T:
+    # Python handles a signal at its next bytecode. One that arrives as the loop goes to sleep would wait for the next
+    # event, unless the loop itself handles signals.
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler) and handler is not signal.default_int_handler:  # else it is ignored, or not handled in Python
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, handler, signal.SIGINT, None)
     return await work

@@ -1,4 +1,4 @@
-"""A run as it goes on, shown in a terminal; what it asks is answered there, or by what was said beforehand."""
+"""Show a run live in the terminal and answer its questions there or by `--yes-to`."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ _ANSWERS: dict[str, Decision] = {
     "s": "allow-session",
     "d": "deny-session",
 }
-"""Nothing else is an answer: a word that only begins like one may mean the opposite."""
+"""Only these are answers: a word that begins like one may mean the opposite."""
 _PROMPT = "  [y] yes, once  [s] yes, for this run  [n] no  [d] no, for this run: "
 _SHORT_PROMPT = "  y n, or s d for this run: "
 _SHOWN_LINES = 12
 _SHOWN = ("content", "old", "new", "input")
-"""What a question shows besides its resource."""
+"""The details that a question shows besides its resource."""
 _CLEAR = "\r\x1b[K"
 
 
 class LiveRun:
-    """One run in one terminal."""
+    """Follows one run in the terminal."""
 
     def __init__(self, client: RunClient, run: RunPrepared, answers: tuple[YesTo, ...], *, as_json: bool) -> None:
         self._client = client
         self._run_id = run.run_id
         self._reader = run.agents[0] if run.flow_tree.kind == "process" else None
-        """The agent whose program reads what is typed."""
+        """The agent whose program reads the terminal's input."""
         self._names_agents = len(run.agents) > 1
         self._answers = answers
         self._as_json = as_json
         self._colour = has_colour(sys.stdout)
         self._questions: deque[RequestPermission] = deque()
         self._asks = sys.stdin.isatty() and not as_json
-        self._chores: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._unfinished: dict[str, str] = {}
-        """The last line of each agent, while it is being written."""
+        """The unfinished last line of each agent."""
         self._streamed = False
 
     async def follow(self, text: str | None) -> int:
-        """Start it, show it to its end, and return the code to end with."""
+        """Start the run, show it until it ends, and return the exit code."""
         with self._keyboard():
             await self._client.start(self._run_id, text)
             try:
@@ -80,10 +80,10 @@ class LiveRun:
             except asyncio.CancelledError:
                 with contextlib.suppress(AssentError):
                     await self._client.stop(self._run_id)
-                self._questions.clear()  # nobody waits for an answer any more
-                self._line("·", f"{self._run_id} is stopped", "dim")
+                self._questions.clear()  # no answer is needed any more
+                self._line("·", f"stopped: {self._run_id}", "dim")
                 raise
-        complain("the daemon has gone; the run is reported as failed when it is back")
+        complain("lost the connection to the daemon; it marks the run as failed when it restarts")
         return exit_codes.FOUND
 
     def _show(self, message: DaemonMessage) -> int | None:
@@ -94,7 +94,7 @@ class LiveRun:
                 self._streamed = False
                 self._line("▶", f"{message.step_name}  {message.message}", "bold")
             case AgentStreaming(agent_name=agent, event=TextPiece(text=text)):
-                self._pass_on(agent, text)
+                self._write_output(agent, text)
             case AgentStreaming(agent_name=agent, event=ToolReturned(status="completed", output=output)):
                 self._finish(agent)
                 self._line("✓", self._of(agent, "done" if self._streamed else _cut(output) or "done"), "green")
@@ -127,12 +127,12 @@ class LiveRun:
     # Writing
 
     def _line(self, mark: str, text: str, style: str) -> None:
-        """Write something of ours: a mark, and a text whose further lines are set below it."""
+        """Write a mark and a text; further lines are indented."""
         first, *more = [visible(line) for line in text.split("\n")]
         self._write([paint(f"{mark} ", style, colour=self._colour) + first, *(f"  {line}" for line in more)])
 
     def _write(self, lines: list[str]) -> None:
-        """Write lines; where a question is open, above its prompt."""
+        """Write lines, above the prompt of an open question."""
         if self._as_json:
             return
         open_ = self._asks and bool(self._questions)
@@ -140,8 +140,8 @@ class LiveRun:
         if open_:
             sys.stdout.write(_prompt())
 
-    def _pass_on(self, agent: str, text: str) -> None:
-        """Write what a command writes, a line at a time however it comes."""
+    def _write_output(self, agent: str, text: str) -> None:
+        """Write a command's output one line at a time."""
         self._streamed = True
         *lines, rest = (self._unfinished.pop(agent, "") + text).split("\n")
         if lines:
@@ -154,7 +154,7 @@ class LiveRun:
             self._write([f"  {visible(self._of(agent, rest))}"])
 
     def _of(self, agent: str, text: str) -> str:
-        """Say whose it is, where there are several."""
+        """Add the agent's name if there are several agents."""
         return f"{agent}: {text}" if self._names_agents else text
 
     # Asking
@@ -168,7 +168,7 @@ class LiveRun:
             self._put_question()
 
     def _put_question(self) -> None:
-        """Show the question whose turn it is. What was typed before it was there is no answer to it."""
+        """Show the next question. Input typed before it appeared is discarded."""
         if self._as_json or not self._questions:
             return
         if self._asks:
@@ -184,44 +184,46 @@ class LiveRun:
             if isinstance(text := question.details.get(name), str):
                 is_cut = name in question.details.get("cut", ())
                 lines += [f"  {name} | {visible(line)}" for line in text.rstrip("\n").split("\n")]
-                lines += [f"  {name} | … and more than is sent here"] if is_cut else []
+                lines += [f"  {name} | … shortened here"] if is_cut else []
         sys.stdout.write("\n".join(lines) + "\n")
         if self._asks:
             sys.stdout.write(_prompt())
         else:
-            say(f"  answer it with `assent approve {question.request_id}`, or `assent deny`")
+            say(f"  answer with `assent approve {question.request_id}` or `assent deny`")
         sys.stdout.flush()
 
-    def _withdraw(self, told: PermissionResolved) -> None:
-        was_shown = bool(self._questions) and self._questions[0].request_id == told.request_id
-        self._questions = deque(q for q in self._questions if q.request_id != told.request_id)
+    def _withdraw(self, resolved: PermissionResolved) -> None:
+        was_shown = bool(self._questions) and self._questions[0].request_id == resolved.request_id
+        self._questions = deque(q for q in self._questions if q.request_id != resolved.request_id)
         if was_shown and not self._as_json:
             say()
-            sys.stdout.write(f"{paint('· ', 'dim', colour=self._colour)}{told.decision} by {visible(told.by)}\n")
+            sys.stdout.write(
+                f"{paint('· ', 'dim', colour=self._colour)}{resolved.decision} by {visible(resolved.by)}\n"
+            )
             self._put_question()
 
     @contextlib.contextmanager
     def _keyboard(self) -> Iterator[None]:
-        """Hear what is typed while the run goes on."""
+        """Read the terminal while the run goes on."""
         if self._asks:
-            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._hear_typed)
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_typed)
         try:
             yield
         finally:
-            self._stop_hearing()
+            self._stop_reading()
 
-    def _stop_hearing(self) -> None:
+    def _stop_reading(self) -> None:
         if self._asks:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
 
-    def _hear_typed(self) -> None:
-        """Take one line for the question that is shown; without one, the program of the run reads it."""
-        if not select.select([sys.stdin], [], [], 0)[0]:  # a question came in between, and it was typed before that
+    def _read_typed(self) -> None:
+        """Take a line as answer to the question shown; without one, pass it to the run's program."""
+        if not select.select([sys.stdin], [], [], 0)[0]:  # discarded: typed before the question appeared
             return
         try:
             typed = os.read(sys.stdin.fileno(), 4096).decode("utf-8", "replace")
-        except OSError:  # the terminal has gone
-            self._stop_hearing()
+        except OSError:  # the terminal is closed
+            self._stop_reading()
             return
         if not self._questions:
             if self._reader is not None and typed:
@@ -234,7 +236,7 @@ class LiveRun:
             return
         question = self._questions[0]
         if decision.startswith("allow") and question.details.get("cut"):
-            say(f"  Too long to approve from here: `assent approve {question.request_id}` shows all of it.")
+            say(f"  too long to approve from here; `assent approve {question.request_id}` shows all of it")
             self._put_question()
             return
         self._questions.popleft()
@@ -255,14 +257,14 @@ class LiveRun:
         except AssentError as error:
             complain(str(error))
 
-    def _later(self, chore: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(chore)
-        self._chores.add(task)
-        task.add_done_callback(self._chores.discard)
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 def _style_of(tier: str) -> str:
-    """Return the colour of a tier in a question, where nothing looks safe."""
+    """Return the colour of a tier; a pending question never looks safe."""
     return "yellow" if tier == "safe" else STYLE_OF.get(tier, "")
 
 
@@ -271,7 +273,7 @@ def _prompt() -> str:
 
 
 def _cut(text: str) -> str:
-    """Return the first lines of a text, saying how many more there are."""
+    """Return the first lines of a text and how many more there are."""
     lines = text.rstrip("\n").split("\n")
     left = len(lines) - _SHOWN_LINES
     more = [f"… and {left} more line{'s' if left > 1 else ''}"] if left > 0 else []

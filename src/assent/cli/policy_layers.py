@@ -1,4 +1,4 @@
-"""The layers as they are merged: what `assent policy show` shows."""
+"""The merged policy layers as `assent policy show` prints them."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 
 class ShownRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A rule in the list it stands in."""
+    """One rule of a list."""
 
     rule: str
     means: str
-    """How it is read, in plain words."""
+    """The meaning of the rule in plain words."""
     origin: str
     counts: bool
-    """Whether it has a say: a project's allow counts once the project is trusted."""
+    """Whether the rule applies: a project's allow rule needs a trusted project."""
     ignored: str | None = None
-    """Why it does not count."""
+    """Why the rule does not apply."""
     reason: str | None = None
 
 
 class ShownLayer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one file says besides its rules."""
+    """The settings of one policy file besides its rules."""
 
     layer: Layer
     file: str
     version: str
     trusted: bool
-    """Whether its exact content was trusted; only a project's file needs it."""
+    """Whether the file's exact content is trusted; only a project's file needs it."""
     allows_count: bool
     standing: str
-    """What of it counts, and why."""
+    """Which parts of the file apply, and why."""
     mode: Mode | None
     classifier: bool | None
     interactive: bool | None
@@ -55,15 +55,15 @@ class ShownLayer(msgspec.Struct, frozen=True, kw_only=True):
     deny_commands: tuple[str, ...]
     approve_commands: tuple[str, ...]
     commands: tuple[str, ...]
-    """The commands that it has entries for."""
+    """The commands that the file has entries for."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything in force for one folder."""
+    """The policy in force for one folder."""
 
     version: str
     modes: tuple[Mode, ...]
-    """The one that holds, then those that may only tighten it."""
+    """The mode in force, then the modes that only tighten it."""
     classifier: bool
     interactive: bool
     profiles: tuple[str, ...]
@@ -77,7 +77,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe(bench: Bench) -> Shown:
-    """Gather what is in force."""
+    """Collect the policy in force."""
     merged = bench.engine.merged
     return Shown(
         version=merged.version,
@@ -96,33 +96,33 @@ def describe(bench: Bench) -> Shown:
 
 
 def shown_layer(policy: Policy) -> ShownLayer:
-    """Tell what one file says, and what of it counts."""
+    """Describe one policy file and which parts of it apply."""
     commands = tuple(name for written in policy.commands for name in written.names)
-    worked_out: dict[str, Any] = {"version": policy.version, "commands": commands, "allows_count": policy.loosens}
-    worked_out["standing"] = standing_of(policy)
-    names = (f for f in ShownLayer.__struct_fields__ if f not in worked_out)
-    return ShownLayer(**worked_out, **{name: getattr(policy, name) for name in names})
+    computed: dict[str, Any] = {"version": policy.version, "commands": commands, "allows_count": policy.loosens}
+    computed["standing"] = standing_of(policy)
+    names = (f for f in ShownLayer.__struct_fields__ if f not in computed)
+    return ShownLayer(**computed, **{name: getattr(policy, name) for name in names})
 
 
 def standing_of(policy: Policy) -> str:
-    """Say what of a layer counts, and why."""
+    """Return which parts of a layer apply, and why."""
     match policy.layer:
         case Layer.MANAGED:
-            return "your organisation's: everything in it counts"
+            return "your organisation's: all of it applies"
         case Layer.USER:
-            return "your own: everything in it counts"
+            return "your own: all of it applies"
         case Layer.PROJECT if policy.trusted:
-            return "trusted as it is now: its allow rules count, its other settings only tighten"
+            return "trusted: its allow rules apply, its other settings only tighten"
         case Layer.PROJECT:
-            return "not trusted: its allow rules do not count, its other settings only tighten; run `assent trust`"
+            return "not trusted: allow rules ignored, other settings only tighten; run `assent trust`"
         case Layer.RUN:
-            return "a run's: it only tightens, its allow rules do not count"
+            return "a run's: allow rules ignored, other settings only tighten"
         case _:
             assert_never(policy.layer)
 
 
 def shown_rules(policies: tuple[Policy, ...], effect: Effect) -> Iterator[ShownRule]:
-    """Yield the rules of one list, each with whether it counts."""
+    """Yield the rules of one list, each with whether it applies."""
     for policy in policies:
         counts = effect != "allow" or policy.loosens
         why = None if counts else "not trusted" if policy.layer is Layer.PROJECT else "a run only tightens"
@@ -133,10 +133,10 @@ def shown_rules(policies: tuple[Policy, ...], effect: Effect) -> Iterator[ShownR
 
 
 def outline_of(shown: Shown) -> Outline:
-    """Draw it as a tree."""
+    """Return the policy as an outline."""
     main, *tighter = (mode.value for mode in shown.modes)
     also = f", tightened by {', '.join(tighter)}" if tighter else ""
-    files = tuple(map(_outline_layer, shown.layers)) or (line(StyledText("none: the default policy holds", "dim")),)
+    files = tuple(map(_outline_layer, shown.layers)) or (line(StyledText("none: defaults apply", "dim")),)
     return line(
         StyledText("policy ", "bold"),
         shown.version,
@@ -188,7 +188,7 @@ def _outline_rules(effect: str, rules: tuple[ShownRule, ...]) -> Outline:
         line(
             StyledText(r.rule, "" if r.counts else "dim"),
             StyledText(f"  {r.origin}", "dim"),
-            StyledText(f"  (does not count: {r.ignored})" if r.ignored else "", "yellow"),
+            StyledText(f"  (ignored: {r.ignored})" if r.ignored else "", "yellow"),
         )
         for r in rules
     )

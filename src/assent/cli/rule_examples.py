@@ -1,4 +1,4 @@
-"""Every rule's own examples, tried one rule at a time."""
+"""Try the examples that rules carry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RuleTrial(msgspec.Struct, frozen=True, kw_only=True):
-    """How one rule did, or a file that could not be loaded at all."""
+    """The result of one rule, or of a file that failed to load."""
 
     effect: Effect | None = None
     rule: str = ""

@@ -1,4 +1,4 @@
-"""What one could write into a policy to get another answer. Nothing is suggested that was not tried out."""
+"""Suggest policy rules that would change a decision. Every suggestion was tried first."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _WILD = re.compile(r"[*?\[\]{}\\]")
 
 
 class Suggestion(msgspec.Struct, frozen=True):
-    """Rules that, added to a list of the user's file, give the other answer."""
+    """Rules that change the decision when added to a list of the user's file."""
 
     effect: Effect
     rules: tuple[str, ...]
 
 
 def suggest(decision: Decision, call: ToolCall, bench: Bench) -> Suggestion | None:
-    """Find rules that would allow what is not, or deny what is; None where no rule should, or can."""
+    """Find rules that would allow a call that is not allowed, or deny one that is; None if no rule should or can."""
     if _is_out_of_reach(decision):
         return None
     effect: Effect = "deny" if decision.verdict is Verdict.ALLOW else "allow"
@@ -40,14 +40,14 @@ def suggest(decision: Decision, call: ToolCall, bench: Bench) -> Suggestion | No
 
 
 def _is_out_of_reach(decision: Decision) -> bool:
-    """Tell whether nobody should be led to a rule here: what can not be undone or read, or guards Assent."""
+    """Return whether no rule should be suggested: the call is destructive, unparsed or touches Assent itself."""
     reading = decision.reading
     protected = any(o.policy == "self-protection" for o in decision.opinions)
     return protected or reading.destructive or reading.unreadable is not None
 
 
 def _candidates(decision: Decision) -> list[str | None]:
-    """Return a rule for each operation that the decision hangs on; None for one that no rule can name."""
+    """Return a rule for each operation that decided; None for one that no rule can name."""
     said = [o for o in decision.opinions if o.overruled is None and o.verdict is decision.verdict]
     operations = decision.reading.operations
     indexes = sorted({o.operation for o in said if o.operation is not None})
@@ -80,7 +80,7 @@ def _name(operation: Operation, tool: str) -> str | None:
 
 
 def _is_wild(*texts: str) -> bool:
-    """Tell whether a pattern made of these would mean more than they say."""
+    """Return whether a pattern made of these texts would contain wildcards."""
     return any(_WILD.search(t) or t.endswith(":") for t in texts)
 
 

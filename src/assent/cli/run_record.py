@@ -1,6 +1,6 @@
-"""The record of one run: told to the daemon, or where none runs, left for the log; and shown, if asked for.
+"""Record the events of one `assent run`: send them to the daemon, or spool them for the log if none runs.
 
-What can not be recorded before a command begins keeps it from beginning.
+If the start of a command cannot be recorded, the command does not start.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from assent.sandbox.reports import SandboxOrigin, SandboxReport, event_of, stamp
 
 _SECONDS = 15.0
 _ASK_SECONDS = 3600.0
-"""A person's time; the daemon ends a wait sooner."""
+"""Time for a person to answer; the daemon gives up sooner."""
 _MOST_AT_ONCE = 100
 
 
 class DaemonDenyError(AssentError):
-    """The daemon said no, or nothing that could be read."""
+    """The daemon refused, or its response is invalid."""
 
 
 class DaemonAwayError(DaemonDenyError):
-    """The daemon does not run."""
+    """The daemon is not running."""
 
 
 class RedeemedBoundary(msgspec.Struct, frozen=True):
-    """What a decision was traded in for."""
+    """The sandbox profile that the daemon returned for a decision."""
 
     profile: SandboxProfile
     asks: bool = False
@@ -48,7 +48,7 @@ class RedeemedBoundary(msgspec.Struct, frozen=True):
 
 
 class Recorder:
-    """Records what happens in one sandbox, in order."""
+    """Records the events of one sandbox in order."""
 
     def __init__(self, *, shown: bool, decision: str | None = None) -> None:
         self._shown = shown
@@ -59,31 +59,31 @@ class Recorder:
         self._waiting: list[SandboxReport] = []
         self._sending: asyncio.Task[None] | None = None
         self.refs: list[str] = []
-        """What was stopped, by the ids of its events."""
+        """Event ids of the violations."""
 
     async def redeem(self, words: list[str], key: bytes) -> RedeemedBoundary:
-        """Trade the decision in for its boundary, or raise. The boundary counts only if it is sealed by this key."""
+        """Redeem the decision for its sandbox profile, or raise. The profile must be signed with this key."""
         decision, cwd, nonce = self.decision or "", os.getcwd(), os.urandom(16).hex()  # noqa: PTH109 - a string here
         body = {"decisionId": decision, "argv": words, "cwd": cwd, "nonce": nonce}
         try:
             found = msgspec.convert(await post("/api/sandbox/redeem", body), RedeemedBoundary)
         except msgspec.ValidationError:
-            raise DaemonDenyError("the daemon gave an answer that can not be read") from None
+            raise DaemonDenyError("invalid response from the daemon") from None
         line = words_digest(words, cwd)
         _check_seal(key, found.seal, seal_message(decision, nonce, line, found.profile, asks=found.asks))
         return found
 
     async def ask(self, violation: Violation) -> bool:
-        """Have a person asked, by the daemon, about what lies outside a decision's boundary."""
+        """Ask a person, through the daemon, about an operation outside the sandbox profile."""
         body = {"decisionId": self.decision, "violation": violation}
         return bool((await post("/api/sandbox/ask", body, seconds=_ASK_SECONDS))["allow"])
 
     async def record(self, *reports: SandboxReport) -> None:
-        """Record something durably, or raise."""
+        """Record reports durably, or raise."""
         await self._send([self._show(report) for report in reports])
 
     def note(self, report: SandboxReport) -> None:
-        """Have something recorded soon, in its turn; `finish` waits for it."""
+        """Queue a report; `finish` waits until it is recorded."""
         shown = self._show(report)
         self.refs.append(shown.event_id)
         self._waiting.append(shown)
@@ -91,7 +91,7 @@ class Recorder:
             self._sending = asyncio.get_running_loop().create_task(self._drain())
 
     async def finish(self, report: SandboxReport) -> None:
-        """Record the end, after everything else."""
+        """Record the last report after all others."""
         if self._sending is not None:
             await self._sending
         await self.record(report)
@@ -111,7 +111,7 @@ class Recorder:
 
     async def _send(self, reports: list[SandboxReport]) -> None:
         if self.decision is None and find_outer() is not None:
-            return  # the boundary that counts is the one around, and on record; from inside it nothing can be added
+            return  # the outer sandbox is already recorded, and from inside it the daemon is unreachable
         body = {"runId": self._run, "events": reports, "decisionId": self.decision}
         try:
             await post("/api/sandbox/events", body)
@@ -129,22 +129,24 @@ def _check_seal(key: bytes, seal: str, message: bytes) -> None:
     except ValueError:
         whole = False
     if not whole:
-        raise DaemonDenyError("the boundary is not sealed by this installation's key; somebody else may have answered")
+        raise DaemonDenyError(
+            "the sandbox profile is not signed with this installation's key; another process may have answered"
+        )
 
 
 async def post(path: str, body: Any, *, seconds: float = _SECONDS) -> Any:
-    """Ask the daemon of this user, over its socket or at its address; raise `DaemonAwayError` or `DaemonDenyError`."""
+    """Send a request to this user's daemon; raise `DaemonAwayError` or `DaemonDenyError`."""
     data = msgspec.json.encode(body)
     if os.environ.get("ASSENT_URL"):
-        return await asyncio.to_thread(_post_far, path, data)
+        return await asyncio.to_thread(_post_to_url, path, data)
     try:
         async with asyncio.timeout(seconds):
             return _read(await _exchange(path, data))
     except TimeoutError:
-        raise DaemonDenyError("the daemon does not answer in time") from None
+        raise DaemonDenyError("the daemon did not answer in time") from None
 
 
-def _post_far(path: str, data: bytes) -> Any:
+def _post_to_url(path: str, data: bytes) -> Any:
     from assent.sdk.client.clients import ApiError, UnreachableError, find_client  # noqa: PLC0415 - slow to load, and rare
 
     try:
@@ -165,27 +167,27 @@ async def _exchange(path: str, data: bytes) -> bytes:
         with short_name(home) as folder:
             reader, writer = await asyncio.open_unix_connection(os.path.join(folder, SOCKET_NAME))  # noqa: PTH118
     except OSError:
-        raise DaemonAwayError("the daemon does not run; start it with `assent serve`") from None
+        raise DaemonAwayError("the daemon is not running; start it with `assent serve`") from None
     try:
         _check_peer(writer.get_extra_info("socket"))
         writer.write(said + data)
         return await reader.read(-1)
     except OSError as error:
-        raise DaemonDenyError(f"the daemon went away: {error.strerror}") from None
+        raise DaemonDenyError(f"lost the connection to the daemon: {error.strerror}") from None
     finally:
         writer.close()
 
 
 def _check_peer(line: socket.socket) -> None:
-    """Refuse a daemon that somebody else started: only root and oneself are heard."""
+    """Refuse a daemon that another user started; root's is accepted."""
     if hasattr(socket, "SO_PEERCRED"):  # pid, uid, gid
-        told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        if struct.unpack("3i", told)[1] not in (0, os.geteuid()):
-            raise DaemonDenyError("the daemon in Assent's home is somebody else's")
+        credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        if struct.unpack("3i", credentials)[1] not in (0, os.geteuid()):
+            raise DaemonDenyError("another user runs the daemon in Assent's home directory")
 
 
 def _own_token(home: str) -> bytes:
-    """Return the owner's token; without it, over the socket, one is an agent at most."""
+    """Return the owner's token; without it the socket grants at most the agent role."""
     file = os.path.join(home, TOKEN_FILE)  # noqa: PTH118 - a string here
     held = find_private(file, suggestion="make its mode 0600") if os.path.isdir(home) else None  # noqa: PTH112 - as above
     return b"" if held is None else held.strip()
@@ -196,14 +198,14 @@ def _read(answer: bytes) -> Any:
     try:
         status, found = int(head.split(b" ", 2)[1]), msgspec.json.decode(body)
     except (IndexError, ValueError, msgspec.MsgspecError):
-        raise DaemonDenyError("the daemon gave an answer that can not be read") from None
+        raise DaemonDenyError("invalid response from the daemon") from None
     if status != 200:
         raise DaemonDenyError(str(found.get("error") or status) if isinstance(found, dict) else str(status))
     return found
 
 
 def _user_name() -> str:
-    import pwd  # noqa: PLC0415 - only known to Unix
+    import pwd  # noqa: PLC0415 - Unix only
 
     try:
         return pwd.getpwuid(os.geteuid()).pw_name

@@ -1,4 +1,4 @@
-"""What a process that answers one question leaves out on its way in and out, since somebody waits for the answer."""
+"""Start and end short-lived processes fast: lazy imports, no garbage collection, immediate exit."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import NoReturn
 
 
 def load_records() -> None:
-    """Load msgspec without `typing_extensions`: it looks for that, is slow to find it, and needs nothing in it."""
+    """Import msgspec without `typing_extensions`, which is slow to import and not needed."""
     if not {"msgspec", "typing_extensions"}.isdisjoint(sys.modules):
         return
-    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # how an import is made to fail
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # makes the import fail
     try:
-        import msgspec  # noqa: F401, PLC0415 - loaded for those who import it later
+        import msgspec  # noqa: F401, PLC0415 - imported for later users
     finally:
         del sys.modules["typing_extensions"]
 
 
 def load_loop() -> None:
-    """Load asyncio without TLS, which it brings along and nothing here speaks."""
+    """Import asyncio without `ssl`, which nothing here uses."""
     if not {"asyncio", "ssl"}.isdisjoint(sys.modules):
         return
     sys.modules["ssl"] = None  # type: ignore[assignment]  # as above
@@ -32,18 +32,18 @@ def load_loop() -> None:
 
 
 def collect_garbage() -> None:
-    """Look for garbage after all, but not among what was loaded so far: what now begins may take long."""
+    """Enable garbage collection for a long-running command, except for objects loaded so far."""
     gc.freeze()
     gc.enable()
 
 
 def keep_garbage() -> None:
-    """Look for no garbage: the process ends before there is any to speak of."""
+    """Disable garbage collection: the process ends before it would help."""
     gc.disable()
 
 
 def leave(code: int) -> NoReturn:
-    """End the process at once; what it wrote to stdout has been sent. Taking everything down piece by piece is slow."""
+    """End the process without interpreter shutdown, which is slow. The caller has flushed stdout."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        sys.stderr.flush()  # nobody may be reading there, or it may not even be open
+        sys.stderr.flush()  # it may be closed
     os._exit(code)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MODES = ("default", "acceptEdits", "bypassPermissions", "dontAsk", "strict")
 _OTHERS = ("version", "llm", "search", "paths", "auth", "sandbox", "orchestration", "apps")
-"""The fields of the format that are about something else than permission."""
+"""Fields of the format that are not about permissions."""
 _NAMES = (os.path.join("config", "agentrail.yaml"), "agentrail.yaml")
 
 
@@ -40,7 +40,7 @@ class AgentrailConfig(msgspec.Struct, frozen=True, kw_only=True):
     permissions: PermissionsConfig | None = None
     file: str = ""
     ignored: tuple[str, ...] = ()
-    """Top-level fields that the format does not have: nobody looked at them."""
+    """Unknown top-level fields, which are ignored."""
 
 
 def load_agentrail_config(
@@ -59,7 +59,7 @@ def load_agentrail_config(
 
 
 def config_permissions_to_policy(permissions: PermissionsConfig) -> Policy:
-    """Turn the block into a policy, or raise `RuleError` for the rule that can not be read."""
+    """Return the block as a policy, or raise `RuleError` for an invalid rule."""
     if permissions.mode not in MODES:
         raise ConfigError(f'Invalid permissions.mode "{permissions.mode}". Must be one of: {", ".join(MODES)}.')
     return Policy(

@@ -1,4 +1,4 @@
-"""`assent.yaml` → one layer's policy and settings. A file with one fault gives nothing but the error."""
+"""Parse `assent.yaml` into one layer's policy and settings. One error rejects the whole file."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH117
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 
-# Each example is a call to be read: a file must not be able to make loading it slow.
+# Each example is a call to analyse: a file must not be able to make loading slow.
 MOST_EXAMPLES = 1000
 
 _TOP_KEYS = ("permissions", "workspace", "commands", "profiles", "server")
@@ -67,7 +67,7 @@ _PERMISSION_KEYS = (
     "unknown_repository",
 )
 _RULE_KEYS = ("rule", "reason", "except", "match", "not_match", "destructive", "every_time", "expires")
-# A key that a list does not heed is refused: its author believes that it does something.
+# A key without effect is an error: its author expects it to do something.
 _UNHEEDED: dict[Effect, tuple[str, ...]] = {
     "allow": ("except", "every_time"),
     "ask": ("destructive",),
@@ -82,38 +82,38 @@ _TIME = re.compile(
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a file says besides its policy."""
+    """The settings of a file besides its policy."""
 
     workspace: tuple[str, ...] = ()
     """Folders that belong to the workspace beside the project's root: absolute and normalised."""
 
 
 class Assentfile(msgspec.Struct, frozen=True):
-    """All that one `assent.yaml` says."""
+    """The content of one `assent.yaml`."""
 
     policy: Policy
     settings: Settings
     server: dict[str, Any] = {}
-    """What it says about the daemon."""
+    """Settings of the daemon."""
 
 
 def load_policy(path: str | os.PathLike[str], *, layer: Layer, trusted: bool = False) -> Policy:
-    """Read a file's policy, or raise `ConfigError` with the line at fault."""
+    """Load a policy file, or raise `ConfigError` with the line of the error."""
     file = os.fspath(path)
     return parse_assentfile(read_file(file).data, file, layer=layer, trusted=trusted, home=user_home()).policy
 
 
 MOST_PROJECT_VALUES = 5000
-"""How many values a project's file may have: whoever writes it is not trusted with everybody's time."""
+"""The most values in a project's file, whose author is not trusted."""
 
 
 def parse_assentfile(
     data: bytes, file: str, *, layer: Layer, trusted: bool = False, home: str | None = None
 ) -> Assentfile:
-    """Read the bytes of a file; `home` is what `~` stands for in it."""
+    """Parse the bytes of a file; `home` replaces `~` in it."""
     if not data.strip():
-        # An emptied file is more often an accident than a wish, and its denies would be gone.
-        raise ConfigError("This file is empty.", file=file, suggestion="write `permissions: {}` to say nothing")
+        # An empty file is probably an accident, and its deny rules would be lost.
+        raise ConfigError("the file is empty", file=file, suggestion="for no rules, write `permissions: {}`")
     most = MOST_PROJECT_VALUES if layer is Layer.PROJECT else MOST_NODES
     root = root_field(decode_document(data, file, most=most))
     top = {} if root is None else root.fields(_TOP_KEYS)
@@ -232,14 +232,14 @@ def _rule_fields(entry: ConfigField, effect: Effect) -> dict[str, ConfigField]:
         raise entry.error(f"Expected {entry.name}.rule to be a string.")
     for key in _UNHEEDED[effect]:
         if key in fields:
-            raise fields[key].error(f"{entry.name}.{key} has no meaning in a rule that says {effect}.")
+            raise fields[key].error(f"{entry.name}.{key} has no effect in a rule of the {effect} list")
     return fields
 
 
 def _refuse_wide_tool(entry: ConfigField, rule: Rule, place: str) -> None:
     found = _WILD.search(rule.tool)
     if found and not _ONE_SERVER.match(rule.tool[: found.start()]):
-        message = f'{place} is invalid: "{shorten(rule.tool)}" would allow tools nobody has named'
+        message = f'{place} is invalid: "{shorten(rule.tool)}" would allow tools that are not named'
         raise entry.error(message, suggestion="name the tool, or all of one server: mcp__server__*")
 
 
@@ -259,7 +259,7 @@ def _add_details(rule: Rule, fields: dict[str, ConfigField]) -> Rule:
 
 
 def _read_time(field: ConfigField) -> float:
-    """Read a moment; a date is its first second, UTC."""
+    """Parse a point in time; a date means its first second, UTC."""
     text = field.node.text if isinstance(field.node, Scalar) else ""
     found = _TIME.fullmatch(text)
     try:
@@ -274,9 +274,7 @@ def _read_time(field: ConfigField) -> float:
 
 def _read_workspace(field: ConfigField, layer: Layer, home: str | None) -> tuple[str, ...]:
     if layer not in (Layer.MANAGED, Layer.USER):
-        raise field.error(
-            "A project can not say what belongs to the workspace.", suggestion="put it in the user's file"
-        )
+        raise field.error("a project cannot define the workspace", suggestion="put it in the user's file")
     return tuple(_read_root(entry, home) for entry in field.entries())
 
 

@@ -1,4 +1,4 @@
-"""The `commands:` block of `assent.yaml`: entries in the words of the catalog, each held to its own examples."""
+"""The `commands:` block of `assent.yaml`: catalog entries, each checked against its examples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS: tuple[tuple[str, Tier], ...] = (
 
 
 def read_commands(field: ConfigField, layer: Layer) -> tuple[CommandEntry, ...]:
-    """Read the block, or raise `ConfigError` with the line at fault."""
+    """Parse the block, or raise `ConfigError` with the line of the error."""
     if not isinstance(field.node, Mapping):
         raise field.expected("an object")
     found: list[CommandEntry] = []
@@ -64,7 +64,7 @@ def _entry(data: Any, key: str, field: ConfigField) -> Entry:
 
 
 def _fault(message: str, path: Path, field: ConfigField, *, at_key: bool = False) -> ConfigError:
-    """Make the error about what a path from the block leads to."""
+    """Return the error about the value at a path in the block."""
     told = _one_line(f"commands{describe_path(path)}: {message}")
     return field.error(told, line=_line(field.node, path, at_key=at_key))
 
@@ -74,7 +74,7 @@ def _one_line(text: str) -> str:
 
 
 def _line(node: Node, path: Path, *, at_key: bool) -> int:
-    """Follow a path, and say on which line its last key is, or the value behind that if it is a single one."""
+    """Return the line of the last key of a path, or of its value if that is a scalar."""
     line = node.line
     for step in path:
         around = cast("Mapping | YamlSequence", node)
@@ -119,7 +119,7 @@ def _check_examples(keys: list[str], entries: dict[str, Entry], field: ConfigFie
 
 
 def _examples(entry: Entry, path: Path) -> Iterator[tuple[str, str, Tier, Path]]:
-    """Yield the examples of an entry and of those below it, with what each must be and where it stands."""
+    """Yield the examples of an entry and its children, with expected tier and line."""
     for kind, tier in _KINDS:
         for index, line in enumerate(getattr(entry.examples, kind)):
             yield line, kind, tier, (*path, "examples", kind, index)

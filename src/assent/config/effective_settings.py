@@ -1,4 +1,4 @@
-"""The daemon's settings in force: flags, then environment, then the organisation's file, then the user's."""
+"""The daemon's effective settings: flags before environment variables, organisation's file, user's file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def load_settings(
     managed_file: str = MANAGED_FILE,
     managed_owner: int = 0,
 ) -> ServerSettings:
-    """Gather the settings. What can not be read is an error, never a default."""
+    """Return the effective settings. An invalid value is an error, never replaced by a default."""
     found: dict[str, Any] = {}
     user = find_file(user_file(environ))
     if user is not None:
@@ -39,3 +39,9 @@ def load_settings(
     for name, text in (flags or {}).items():
         found[name] = read_setting(name, text, f"--{name.replace('_', '-')}")
     return msgspec.convert(found, ServerSettings)
+
+
+def dashboard_url() -> str:
+    """Return the address at which this user's browser finds the dashboard."""
+    settings = load_settings()
+    return settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"

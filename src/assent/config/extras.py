@@ -1,4 +1,4 @@
-"""Packages that come with an extra of Assent: which extra brings a module that is not installed."""
+"""Find the extra of Assent that installs a missing module."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from assent.model import AssentError
 
 
 class MissingExtraError(AssentError, ImportError):
-    """Something needs a package that is not installed, and an extra of Assent brings it."""
+    """A package is missing that an extra of Assent installs."""
 
 
 def explain_missing(error: ModuleNotFoundError, who: str) -> Exception:
-    """Return the error to raise instead: one that names the extra, or the same error where no extra helps."""
+    """Return an error that names the extra, or the same error if no extra helps."""
     extra = find_extra((error.name or "").partition(".")[0])
     if extra is None:
         return error
@@ -20,8 +20,8 @@ def explain_missing(error: ModuleNotFoundError, who: str) -> Exception:
 
 
 def find_extra(module: str) -> str | None:
-    """Return the extra that brings a module, by what the installed package says of itself."""
-    from importlib import metadata  # noqa: PLC0415 - slow to load, and needed only when something is missing
+    """Return the extra that installs a module, from the metadata of the installed package."""
+    from importlib import metadata  # noqa: PLC0415 - slow to load, only needed for a missing module
 
     try:
         stated = metadata.requires("assent") or []
@@ -29,4 +29,4 @@ def find_extra(module: str) -> str | None:
         return None
     named = (re.fullmatch(r"([\w.-]+).*\bextra == ['\"](.+)['\"].*", requirement) for requirement in stated)
     found = [match[2] for match in named if match and match[1].replace("-", "_") == module]
-    return min(found, key="all".__eq__, default=None)  # the extra `all` has what the others have
+    return min(found, key="all".__eq__, default=None)  # prefer a specific extra to `all`

@@ -1,4 +1,4 @@
-"""The layers of policy that hold for a working directory, read once or kept up to date."""
+"""Load the policy layers for a working directory, once or kept up to date."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH116
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 Stamp: TypeAlias = tuple[int, ...]
 ProjectParser: TypeAlias = "Callable[[bytes, str, bool], Assentfile]"
-"""Parses a project's file: its bytes, its name, and whether the user trusts them."""
+"""Parses a project's file from its bytes, its path, and whether the user trusts it."""
 
-# A file changed again within one tick of the disk's clock keeps its stamp: a fresh stamp proves little.
+# A file changed twice within one tick of the file system's clock keeps its stamp, so a recent stamp proves little.
 _SETTLED_AFTER = 50_000_000
 
 
 class Layers(msgspec.Struct, frozen=True, kw_only=True):
-    """The policies found, the most trusted first, and the workspace."""
+    """The policies, most trusted first, and the workspace."""
 
     policies: tuple[Policy, ...] = ()
     workspace: Workspace = Workspace()
     notices: tuple[str, ...] = ()
-    """What the user should know: rules that are there and do not count."""
+    """Notices for the user, such as ignored rules."""
 
 
 def load_layers(
@@ -46,14 +46,14 @@ def load_layers(
     managed_file: str = MANAGED_FILE,
     managed_owner: int = 0,
 ) -> Layers:
-    """Read every layer that holds for a working directory. One broken file is a `ConfigError`."""
+    """Load every layer for a working directory; raise `ConfigError` for an invalid file."""
     return _load(
         find_places(cwd, environ=environ, managed_file=managed_file, managed_owner=managed_owner), parse_project
     )
 
 
 class LivePolicies:
-    """The layers for a long-running process. The project and the workspace are those of the start."""
+    """The layers for a long-running process. Project and workspace stay those of the start."""
 
     def __init__(
         self,
@@ -72,15 +72,15 @@ class LivePolicies:
         self._stamps, self._settled = _read_stamps(self._files)
         self._good = self._shown = _load(self._places, self._parse)
         self.fault: str | None = None
-        """Why the files as they are now are not in force."""
+        """Why the current files are not in force."""
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What the user should know about the layers in force."""
+        """Notices about the layers in force."""
         return self._shown.notices
 
     def current(self) -> Layers:
-        """Return the layers, read again if a file changed. While a file is broken, the last ones hold."""
+        """Return the layers, reloaded if a file changed. While a file is invalid, the previous ones stay in force."""
         with self._lock:
             stamps, settled = _read_stamps(self._files)
             if stamps != self._stamps or not self._settled:
@@ -94,7 +94,7 @@ class LivePolicies:
             self.fault = None
         except ConfigError as error:
             self.fault = str(error)
-            notice = f"the rules before the last change are in force: {error}"
+            notice = f"the previous rules stay in force: {error}"
             self._shown = msgspec.structs.replace(self._good, notices=(notice, *self._good.notices))
 
 
@@ -109,7 +109,7 @@ def _stamp(path: str) -> Stamp:
         status = os.stat(path)
     except OSError as error:
         return (error.errno or 0, 0)
-    # The time of the last change of status, unlike that of the content, can not be set back.
+    # ctime, unlike mtime, cannot be set back.
     return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, status.st_ctime_ns)
 
 
@@ -146,8 +146,8 @@ def _user(places: Places) -> Assentfile | None:
 
 
 def parse_project(data: bytes, path: str, trusted: bool) -> Assentfile:  # noqa: FBT001 - as `ProjectParser` says
-    """Parse a project's file at once."""
-    from assent.config.assent_yaml import parse_assentfile  # noqa: PLC0415 - slow to load, and most have no such file
+    """Parse a project's file."""
+    from assent.config.assent_yaml import parse_assentfile  # noqa: PLC0415 - slow to load, and most projects have no such file
 
     return parse_assentfile(data, path, layer=Layer.PROJECT, trusted=trusted)
 
@@ -157,7 +157,7 @@ def _project(places: Places, parse: ProjectParser) -> Assentfile | None:
     content = None if path is None else find_project_file(path)
     if path is None or content is None:
         return None
-    # The bytes that are compared are the bytes that are parsed: nothing can change in between.
+    # Compare and parse the same bytes: the file may change in between.
     return parse(content.data, path, is_trusted(path, content.data, home=places.assent_home))
 
 
@@ -170,7 +170,7 @@ def _describe_ignored(policy: Policy) -> list[str]:
         rules = "1 allow rule" if count == 1 else f"{count} allow rules"
         notices.append(f"project rules are not trusted: {rules} ignored; run `assent trust`")
     if policy.mode is Mode.BYPASS:
-        notices.append("a project can not loosen the mode: bypassPermissions ignored")
+        notices.append("a project cannot loosen the mode: bypassPermissions ignored")
     if policy.classifier is False:
-        notices.append("a project can not switch the classifier off: ignored")
+        notices.append("a project cannot disable the classifier: ignored")
     return notices

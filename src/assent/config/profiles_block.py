@@ -1,4 +1,4 @@
-"""The `profiles:` of an `assent.yaml` → sandbox profiles as they were written down."""
+"""Parse the `profiles:` block of `assent.yaml` into sandbox profiles."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH117
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"([1-9][0-9]{0,14})\s*([A-Za-z]*)")
 _BYTES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _COUNT = {"": 1}
-# What it is called in a file, what it is called in the record, and the units it may have.
+# Name in the file, name in the record, and accepted units.
 _LIMITS: dict[str, tuple[str, dict[str, int]]] = {
     "processes": ("processes", _COUNT),
     "memory": ("memory_bytes", _BYTES),
@@ -37,9 +37,9 @@ _LIMITS: dict[str, tuple[str, dict[str, int]]] = {
 
 
 def read_profiles(field: ConfigField, layer: Layer, home: str | None) -> tuple[ProfileSpec, ...]:
-    """Read every profile, or raise `ConfigError` with the line at fault."""
+    """Parse all profiles, or raise `ConfigError` with the line of the error."""
     if layer not in (Layer.MANAGED, Layer.USER):
-        raise field.error("A project can not define sandbox profiles.", suggestion="put them in the user's file")
+        raise field.error("a project cannot define sandbox profiles", suggestion="put them in the user's file")
     if not isinstance(field.node, Mapping):
         raise field.expected("an object")
     return tuple(_read_profile(name, entry, home) for name, entry in field.fields(tuple(field.node.items)).items())
@@ -80,10 +80,10 @@ def _read_path(entry: ConfigField, home: str | None) -> str:
     if text.startswith("~"):
         raise entry.expected("a path", suggestion="begin it with `/`, `~/`, or a name in the workspace")
     if any(char in text for char in "*?[{"):
-        raise entry.expected("a path without wildcards", suggestion="name the folder: it counts with all in it")
+        raise entry.expected("a path without wildcards", suggestion="name the folder; everything in it is included")
     path = os.path.normpath(text)
     if path == ".." or path.startswith("../"):
-        raise entry.error(f"{entry.name} leads out of the workspace.", suggestion="write the absolute path")
+        raise entry.error(f"{entry.name} is outside of the workspace", suggestion="write the absolute path")
     return "/" + path.lstrip("/") if os.path.isabs(path) else path
 
 
@@ -101,14 +101,14 @@ def _read_host(entry: ConfigField) -> str:
     try:
         return str(parse_host(text))
     except AssentError as error:
-        hint = "write `network: full` to reach everything" if "*" in text else ""
+        hint = "write `network: full` for all hosts" if "*" in text else ""
         raise entry.error(f'Invalid {entry.name} "{shorten(text)}": {error}', suggestion=hint) from None
 
 
 def _read_variable(entry: ConfigField) -> str:
     text = entry.text()
     if not _VARIABLE.fullmatch(text):
-        raise entry.error(f'Invalid {entry.name} "{shorten(text)}".', suggestion="the name of a variable, in full")
+        raise entry.error(f'Invalid {entry.name} "{shorten(text)}".', suggestion="use the full name of a variable")
     return text
 
 
@@ -128,5 +128,5 @@ def _read_amount(field: ConfigField, units: dict[str, int]) -> int:
 
 
 def profile_names(specs: tuple[ProfileSpec, ...]) -> Callable[[ConfigField], str]:
-    """Return what reads the name of a profile: a built-in one, or one of these."""
+    """Return a parser for profile names: built-in ones or these."""
     return lambda field: field.choice((*NAMES, *(spec.name for spec in specs)))

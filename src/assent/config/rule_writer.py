@@ -1,4 +1,4 @@
-"""Adding rules to somebody's `assent.yaml`: what is there, comments included, stays as it is."""
+"""Add rules to an `assent.yaml`, keeping everything else, comments included."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _ORDER: tuple[Effect, ...] = ("allow", "ask", "deny")
 
 
 def add_rules(text: str, rules: Mapping[Effect, Sequence[str]], *, file: str, layer: Layer, note: str) -> str:
-    """Return the text with these rules in it, or raise `ConfigError` if it has a shape that can not be changed."""
+    """Return the text with these rules added, or raise `ConfigError` if its structure does not allow it."""
     new = {effect: list(dict.fromkeys(rules.get(effect, ()))) for effect in _ORDER}
     try:
         changed = _insert(text, {effect: found for effect, found in new.items() if found}, note)
         parse_assentfile(changed.encode(), file, layer=layer, home="/")
     except (yaml.YAMLError, ConfigError, ValueError) as error:
-        hint = "add the rules by hand; they are listed above"
-        raise ConfigError(f"The rules can not be added: {error}", file=file, suggestion=hint) from None
+        hint = "add the rules yourself; they are listed above"
+        raise ConfigError(f"cannot add the rules: {error}", file=file, suggestion=hint) from None
     return changed
 
 
@@ -68,7 +68,7 @@ def _items(rules: list[str], column: int, note: str) -> str:
 
 
 def _scalar(rule: str) -> str:
-    """Write a rule so that YAML reads it back as the same text."""
+    """Return a rule as a YAML scalar that parses to the same text."""
     plain = f"- {rule}\n"
     try:
         if yaml.safe_load(plain) == [rule] and " #" not in rule and ": " not in rule:

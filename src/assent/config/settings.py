@@ -1,4 +1,4 @@
-"""What the daemon can be told: every setting with its kind and default, read from text the same way everywhere."""
+"""The daemon's settings with types and defaults, parsed the same way from flags, environment and files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r"https?://[!-~]+")
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the daemon listens, keeps and limits. The defaults are for one person's machine."""
+    """Network, store, limits and notifications of the daemon. The defaults suit one person's machine."""
 
     host: str = "127.0.0.1"
     port: int = 7422
@@ -62,60 +62,60 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """One setting: how it is read from text, and what it is for."""
+    """One setting: its parser and its help text."""
 
     name: str
     read: Callable[[str], Any]
     shown: str
-    """What stands for its value in help."""
+    """The placeholder of the value in help."""
     means: str
 
     @property
     def variable(self) -> str:
-        """Name its environment variable."""
+        """The environment variable."""
         return f"ASSENT_{self.name.upper()}"
 
     @property
     def flag(self) -> str:
-        """Name its option on the command line."""
+        """The command-line option."""
         return f"--{self.name.replace('_', '-')}"
 
 
 def _text(text: str) -> str:
     if not text.strip():
-        raise ValueError("it must not be empty")
+        raise ValueError("must not be empty")
     return text.strip()
 
 
 def _switch(text: str) -> bool:
     words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
     if text.lower() not in words:
-        raise ValueError("it must be true or false")
+        raise ValueError("must be true or false")
     return words[text.lower()]
 
 
 def _whole(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,9}", text) or not low <= int(text) <= high:
-            raise ValueError(f"it must be a whole number from {low} to {high}")
+            raise ValueError(f"must be a whole number from {low} to {high}")
         return int(text)
 
     return read
 
 
 def read_duration(text: str) -> float:
-    """Read seconds, or a number with `s`, `m`, `h` or `d` behind it."""
+    """Parse a duration: seconds, or a number with the unit `s`, `m`, `h` or `d`."""
     found = _DURATION.fullmatch(text.strip())
     seconds = float(found[1]) * _SECONDS[found[2] or "s"] if found and len(text) < 20 else 0.0
     if not 0.01 <= seconds <= 366 * 86400:
-        raise ValueError("it must be a time such as 90, 30m or 2h")
+        raise ValueError("must be a time such as 90, 30m or 2h")
     return seconds
 
 
 def _lease(text: str) -> float:
     seconds = read_duration(text)
     if seconds < 1:
-        raise ValueError("it must be at least a second")
+        raise ValueError("must be at least a second")
     return seconds
 
 
@@ -123,7 +123,7 @@ def _size(text: str) -> int:
     found = _SIZE.fullmatch(text)
     size = int(found[1]) * {"": 1, "k": 1 << 10, "m": MIB}[(found[2] or "").lower()] if found else 0
     if not 1024 <= size <= 64 * MIB:
-        raise ValueError("it must be a size from 1k to 64m")
+        raise ValueError("must be a size from 1k to 64m")
     return size
 
 
@@ -131,7 +131,7 @@ def _names(text: str) -> tuple[str, ...]:
     names = tuple(filter(None, (part.strip().lower() for part in text.split(","))))
     for name in names:
         if not _NAME.fullmatch(name):
-            raise ValueError(f"`{name}` is not a host name, or one with a port")
+            raise ValueError(f"`{name}` is not a host name with an optional port")
     return names
 
 
@@ -145,20 +145,20 @@ def _folders(text: str) -> tuple[str, ...]:
 
 def _url(text: str) -> str:
     if not _URL.fullmatch(text.rstrip("/").lower()):
-        raise ValueError("it must be a scheme, a host and perhaps a port: https://assent.example")
+        raise ValueError("must be a scheme, a host and optionally a port: https://assent.example")
     return text.rstrip("/").lower()
 
 
 def _address(text: str) -> str:
     if not _ADDRESS.fullmatch(text):
-        raise ValueError("it must be an address: https://ntfy.example/topic")
+        raise ValueError("must be a URL: https://ntfy.example/topic")
     return text
 
 
 def _choice(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in words:
-            raise ValueError(f"it must be one of: {', '.join(words)}")
+            raise ValueError(f"must be one of: {', '.join(words)}")
         return text
 
     return read
@@ -167,42 +167,42 @@ def _choice(*words: str) -> Callable[[str], str]:
 SETTINGS = (
     Setting("host", _text, "ADDRESS", "the address to listen on"),
     Setting("port", _whole(0, 65535), "PORT", "the port to listen on; 0 takes a free one"),
-    Setting("expose", _switch, "YES", "listen on an address that others can reach"),
+    Setting("expose", _switch, "YES", "listen on an address that other machines can reach"),
     Setting("store", _text, "URL", "`sqlite:///FILE` or `postgresql://…`; by default `assent.db` in Assent's home"),
-    Setting("names", _names, "NAME,…", "further names, with their ports, by which browsers and agents may call it"),
+    Setting("names", _names, "NAME,…", "more accepted Host header values, with ports"),
     Setting(
-        "public_url", _url, "URL", "how browsers reach it through a proxy; with https, cookies are for https alone"
+        "public_url", _url, "URL", "the URL of the daemon behind a proxy; with https, cookies are sent over https only"
     ),
     Setting("socket", _switch, "YES", "listen on `assent.sock` in Assent's home as well"),
     Setting("expiry", read_duration, "TIME", "how long a question stays open"),
-    Setting("wait", read_duration, "TIME", "the longest a call is held by `?wait=`"),
-    Setting("rate", _whole(0, 10**6), "N", "requests a second that one token may make; 0 sets no limit"),
-    Setting("body", _size, "SIZE", "the largest body of a request"),
-    Setting("hook_body", _size, "SIZE", "the largest body a hook may send"),
-    Setting("pending", _whole(1, 10**6), "N", "questions of one agent that may wait at a time; more are denied"),
-    Setting("pending_size", _size, "SIZE", "how large the calls of one agent that wait may be, all of them together"),
-    Setting("queue", _whole(1, 10**5), "N", "messages kept for a WebSocket that reads slowly, before it is dropped"),
-    Setting("heartbeat", read_duration, "TIME", "how often a WebSocket hears a heartbeat"),
-    Setting("grace", read_duration, "TIME", "how long a stopping daemon waits for requests under way"),
-    Setting("lease", _lease, "TIME", "how long a daemon may be silent before others on its store end its runs"),
-    Setting("strategies", _folders, "DIR,…", "more folders whose strategies a user's token may run"),
+    Setting("wait", read_duration, "TIME", "the longest wait for an answer with `?wait=`"),
+    Setting("rate", _whole(0, 10**6), "N", "requests per second of one token; 0 for no limit"),
+    Setting("body", _size, "SIZE", "the largest request body"),
+    Setting("hook_body", _size, "SIZE", "the largest request body of a hook"),
+    Setting("pending", _whole(1, 10**6), "N", "pending questions of one agent; more are denied"),
+    Setting("pending_size", _size, "SIZE", "total size of the pending calls of one agent"),
+    Setting("queue", _whole(1, 10**5), "N", "messages queued for a slow WebSocket before it is closed"),
+    Setting("heartbeat", read_duration, "TIME", "the interval of WebSocket heartbeats"),
+    Setting("grace", read_duration, "TIME", "how long a stopping daemon waits for open requests"),
+    Setting("lease", _lease, "TIME", "how long a daemon may be silent before others on the same store end its runs"),
+    Setting("strategies", _folders, "DIR,…", "more folders of strategies that users may run"),
     Setting(
         "agent_prompt",
         _choice("inbox", "defer"),
         "WORD",
-        "who asks: `inbox` here, `defer` the agent's own prompt where the agent honours that",
+        "where questions appear: `inbox` in Assent, `defer` in the agent's own prompt if it supports that",
     ),
-    Setting("notify_desktop", _switch, "YES", "tell of each question on the desktop, where `notify-send` is there"),
-    Setting("notify_url", _address, "URL", "an ntfy topic or a webhook that is told of each question"),
-    Setting("notify_as", _choice("json", "ntfy"), "WORD", "how it is told: `json` for a webhook, or `ntfy`"),
+    Setting("notify_desktop", _switch, "YES", "desktop notification for each question, with `notify-send`"),
+    Setting("notify_url", _address, "URL", "an ntfy topic or webhook that is notified of each question"),
+    Setting("notify_as", _choice("json", "ntfy"), "WORD", "the notification format: `json` for a webhook, or `ntfy`"),
     Setting("log_format", _choice("json", "text"), "WORD", "`json` or `text`"),
-    Setting("log_level", _choice("debug", "info", "warning", "error"), "WORD", "the least that is logged"),
+    Setting("log_level", _choice("debug", "info", "warning", "error"), "WORD", "the lowest level that is logged"),
 )
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 def read_setting(name: str, text: str, place: str) -> Any:
-    """Read one setting as it was written at `place`, or raise `AssentError`."""
+    """Parse one setting, or raise `AssentError` that names its `place`."""
     try:
         return BY_NAME[name].read(text)
     except ValueError as error:
@@ -210,9 +210,9 @@ def read_setting(name: str, text: str, place: str) -> Any:
 
 
 def read_block(field: ConfigField, layer: Layer) -> dict[str, Any]:
-    """Read the `server` block of a file. A project has no say in how the daemon runs."""
+    """Parse the `server` block of a file; a project's file must not have one."""
     if layer not in (Layer.MANAGED, Layer.USER):
-        raise field.error("A project can not configure the daemon.", suggestion="put it in the user's file")
+        raise field.error("a project cannot configure the daemon", suggestion="put it in the user's file")
     return {name: _read_field(entry, name) for name, entry in field.fields(tuple(BY_NAME)).items()}
 
 

@@ -1,4 +1,4 @@
-"""Which project files the user trusts: a path bound to its exact bytes. One changed byte is another file."""
+"""The project files that the user trusts, by path and exact content."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH100, PTH118
@@ -28,7 +28,7 @@ Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 
 
 class TrustedFile(msgspec.Struct, frozen=True):
-    """A project file, and the bytes it had when the user trusted it."""
+    """A trusted project file with the hash of its content."""
 
     path: str
     sha256: str
@@ -40,19 +40,19 @@ class _Book(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def trust_file(home: str) -> str:
-    """Return where trust is written down."""
+    """Return the path of the trust file."""
     return os.path.join(home, FILE_NAME)
 
 
 def is_trusted(path: str, content: bytes, *, home: str) -> bool:
-    """Tell whether exactly these bytes were trusted at this path."""
+    """Return whether exactly this content is trusted at this path."""
     known = _load(home).files.get(_name_of(path))
     return known is not None and hmac.compare_digest(known, hashlib.sha256(content).hexdigest())
 
 
 def trust(path: str, content: bytes | None = None, *, home: str) -> TrustedFile:
-    """Trust a project's file as it is now, or as a person was shown it. A faulty one is refused."""
-    from assent.config.assent_yaml import parse_assentfile  # noqa: PLC0415 - deciding trusts nothing new
+    """Trust a project's file, with its current content or the given one; raise if it is invalid."""
+    from assent.config.assent_yaml import parse_assentfile  # noqa: PLC0415 - only needed to trust a file
 
     data = _read(path) if content is None else content
     parse_assentfile(data, path, layer=Layer.PROJECT)
@@ -65,12 +65,12 @@ def trust(path: str, content: bytes | None = None, *, home: str) -> TrustedFile:
 def _read(path: str) -> bytes:
     content = find_project_file(path)
     if content is None:
-        raise ConfigError("There is no such file.", file=path)
+        raise ConfigError("file not found", file=path)
     return content.data
 
 
 def forget(path: str, *, home: str) -> bool:
-    """Trust a file no longer; tell whether it was trusted."""
+    """Stop trusting a file; return whether it was trusted."""
     name = _name_of(path)
     with _locked(home):
         files = _load(home).files
@@ -81,7 +81,7 @@ def forget(path: str, *, home: str) -> bool:
 
 
 def listing(*, home: str) -> tuple[TrustedFile, ...]:
-    """List what is trusted, by path."""
+    """Return the trusted files by path."""
     return tuple(TrustedFile(path, sha256) for path, sha256 in sorted(_load(home).files.items()))
 
 
@@ -98,7 +98,7 @@ def _load(home: str) -> _Book:
     try:
         return msgspec.json.decode(data, type=_Book)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise ConfigError("This file is damaged, so no project is trusted.", file=path, suggestion=_MEND) from None
+        raise ConfigError("the file is damaged, so no project is trusted", file=path, suggestion=_MEND) from None
 
 
 def _store(home: str, files: dict[str, str]) -> None:
@@ -107,13 +107,13 @@ def _store(home: str, files: dict[str, str]) -> None:
 
 @contextlib.contextmanager
 def _locked(home: str) -> Iterator[None]:
-    """Keep two writers from losing each other's word."""
+    """Lock the trust file while it is changed."""
     make_private_folder(home)
     path = os.path.join(home, FILE_NAME + ".lock")
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise ConfigError(f"This file can not be used: {error.strerror}.", file=path) from None
+        raise ConfigError(f"cannot use this file: {error.strerror}", file=path) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""A typed walk through a document: each value knows its dotted name and its line, for errors to say."""
+"""Typed access to a parsed document; errors name the dotted field and its line."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _TRUE = frozenset({"true", "yes", "on"})
 
 
 class ConfigField(msgspec.Struct, frozen=True):
-    """One value of a configuration file, and what it may be taken for."""
+    """One value of a configuration file."""
 
     node: Node
     name: str
     file: str
 
     def error(self, message: str, *, suggestion: str = "", line: int = 0) -> ConfigError:
-        """Make the error that points at this value."""
+        """Return an error that points at this value."""
         return ConfigError(message, file=self.file, line=line or self.node.line, suggestion=suggestion)
 
     def expected(self, what: str, *, suggestion: str = "") -> ConfigError:
-        """Make the error for a value of the wrong kind."""
+        """Return an error for a value of the wrong type."""
         return self.error(f"Expected {self.name or 'the file'} to be {what}.", suggestion=suggestion)
 
     def fields(self, known: Collection[str]) -> dict[str, ConfigField]:
-        """Take it as an object with these keys and no others."""
+        """Return the fields of an object with only these keys."""
         if not isinstance(self.node, Mapping):
             raise self.expected("an object")
         for key, line in self.node.lines.items():
@@ -43,7 +43,7 @@ class ConfigField(msgspec.Struct, frozen=True):
         return self._children(self.node)
 
     def open_fields(self, wanted: str, *, others: Collection[str]) -> dict[str, ConfigField]:
-        """Take it as an object with any keys; a misspelling of the wanted one is an error."""
+        """Return a field of an object with any keys; a misspelled key is an error."""
         if not isinstance(self.node, Mapping):
             raise self.expected("an object")
         for key, line in self.node.lines.items():
@@ -57,20 +57,20 @@ class ConfigField(msgspec.Struct, frozen=True):
         return {key: ConfigField(child, self._child(key), self.file) for key, child in node.items.items()}
 
     def entries(self) -> Iterator[ConfigField]:
-        """Take it as an array."""
+        """Return the entries of an array."""
         if not isinstance(self.node, YamlSequence):
             raise self.expected("an array", suggestion="leave the key out to say nothing" if self.is_null else "")
         return (ConfigField(node, f"{self.name}.{i}", self.file) for i, node in enumerate(self.node.items))
 
     def string(self, expected: str = "a string") -> str:
-        """Take it as a string that says something."""
+        """Return the value as a string."""
         if not isinstance(self.node, Scalar) or self.node.kind != "str":
             suggestion = "put it in quotes" if isinstance(self.node, Scalar) and not self.is_null else ""
             raise self.expected(expected, suggestion=suggestion)
         return self.node.text
 
     def text(self) -> str:
-        """Take it as a string that is neither blank nor longer than any pattern needs to be."""
+        """Return the value as a string that is neither blank nor too long."""
         text = self.string().strip()
         if not text:
             raise self.error(f"Expected {self.name} not to be empty.")
@@ -79,11 +79,11 @@ class ConfigField(msgspec.Struct, frozen=True):
         return text
 
     def texts(self) -> tuple[str, ...]:
-        """Take it as an array of such strings."""
+        """Return the value as an array of such strings."""
         return tuple(entry.text() for entry in self.entries())
 
     def one_or_more(self) -> tuple[str, ...]:
-        """Take it as one such string, or as an array of them."""
+        """Return the value as one such string or an array of them."""
         if isinstance(self.node, Scalar) and self.node.kind == "str":
             return (self.text(),)
         if not isinstance(self.node, YamlSequence):
@@ -91,13 +91,13 @@ class ConfigField(msgspec.Struct, frozen=True):
         return self.texts()
 
     def boolean(self) -> bool:
-        """Take it as true or false."""
+        """Return the value as a boolean."""
         if not isinstance(self.node, Scalar) or self.node.kind != "bool":
             raise self.expected("true or false")
         return self.node.text.lower() in _TRUE
 
     def choice(self, words: Iterable[str]) -> str:
-        """Take it as one of these words. A bare `off` is a word here, whatever YAML takes it for."""
+        """Return the value as one of these words. An unquoted `off` counts as a word, not as a boolean."""
         if not isinstance(self.node, Scalar):
             raise self.expected("a string")
         known = list(words)
@@ -108,7 +108,7 @@ class ConfigField(msgspec.Struct, frozen=True):
 
     @property
     def is_null(self) -> bool:
-        """Tell whether nothing was written after the key."""
+        """Whether the key has no value."""
         return isinstance(self.node, Scalar) and self.node.kind == "null"
 
     def _child(self, key: str) -> str:
@@ -116,16 +116,16 @@ class ConfigField(msgspec.Struct, frozen=True):
 
 
 def root_field(document: Document) -> ConfigField | None:
-    """Start the walk; None if the document is empty."""
+    """Return the root field; None if the document is empty."""
     return None if document.root is None else ConfigField(document.root, "", document.file)
 
 
 def suggest_word(word: str, known: Collection[str]) -> str:
-    """Name the known word that was probably meant, if there is one."""
+    """Return a hint with the most similar known word; empty if there is none."""
     near = difflib.get_close_matches(word[:64], known, n=1)
     return f"did you mean '{near[0]}'?" if near else ""
 
 
 def shorten(text: str) -> str:
-    """Cut a text that is too long to be shown in a message."""
+    """Shorten a text for a message."""
     return text if len(text) <= 80 else text[:77] + "…"

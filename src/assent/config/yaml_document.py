@@ -1,4 +1,4 @@
-"""YAML text → values that know the line they stood on.
+"""Parse YAML into values that know their line.
 
 Built from the parser's events: the composer of the C library recurses without bound, and a file of open
 brackets would end the process.
@@ -28,18 +28,18 @@ _CORE = "tag:yaml.org,2002:"
 
 Kind: TypeAlias = Literal["str", "null", "bool", "int", "float", "timestamp", "merge", "value"]
 
-# Control characters, line breaks that editors do not show, marks that hide or reorder text, and code points
-# that stand for no character: a rule must read as it is.
+# Control characters, invisible line breaks, marks that hide or reorder text, and unassigned code points: a rule must
+# mean what it looks like.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
-# Directives are of no use here, and many of them take the parser minutes.
+# Directives are useless here, and many of them slow the parser down to minutes.
 _DIRECTIVE = re.compile(r"^%", re.MULTILINE)
 
 
 class Scalar(msgspec.Struct, frozen=True, gc=False):
-    """A single value: its text, and what YAML takes it for."""
+    """A scalar: its text and its YAML type."""
 
     text: str
     kind: Kind
@@ -65,41 +65,41 @@ Node: TypeAlias = Scalar | YamlSequence | Mapping
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A file's one document; no root if nothing but comments is in it."""
+    """The document of a file; no root if it has only comments."""
 
     file: str
     root: Node | None
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:
-    """Read a YAML file, or raise `ConfigError` with the line at fault."""
+    """Parse a YAML file, or raise `ConfigError` with the line of the error."""
     file = os.fspath(path)
     return decode_document(read_file(file).data, file)
 
 
 def decode_document(data: bytes, file: str, *, most: int = MOST_NODES) -> Document:
-    """Read the bytes of a YAML file, with so many values at most."""
+    """Parse the bytes of a YAML file with at most so many values."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError("This is not valid UTF-8.", file=file, line=line) from None
+        raise ConfigError("not valid UTF-8", file=file, line=line) from None
     return parse_document(text, file, most=most)
 
 
 def parse_document(text: str, file: str, *, most: int = MOST_NODES) -> Document:
-    """Read YAML text; `file` is the name that errors carry."""
+    """Parse YAML text; errors name `file`."""
     plain = text.replace("\r\n", "\n")
     _refuse_unseen(plain, file, 1)
     if found := _DIRECTIVE.search(plain):
-        raise ConfigError("YAML directives are not supported.", file=file, line=_line_at(plain, found.start()))
+        raise ConfigError("YAML directives are not supported", file=file, line=_line_at(plain, found.start()))
     return Document(file, _Composer(file, most).compose(_parse_events(plain, file)))
 
 
 def _refuse_unseen(text: str, file: str, line: int) -> None:
     if found := _UNSEEN.search(text):
         name = f"U+{ord(found[0]):04X}"
-        message = f"The character {name} is not allowed: it would not be seen."
+        message = f"The character {name} is not allowed: it is invisible"
         raise ConfigError(message, file=file, line=line + text.count("\n", 0, found.start()))
 
 
@@ -123,7 +123,7 @@ def _parse_events(text: str, file: str) -> Iterator[Any]:
 
 
 class _Items:
-    """A list that is still being read."""
+    """A list that is being parsed."""
 
     def __init__(self, line: int) -> None:
         self.line = line
@@ -137,7 +137,7 @@ class _Items:
 
 
 class _Pairs:
-    """A mapping that is still being read: a key, its value, and so on."""
+    """A mapping that is being parsed."""
 
     def __init__(self, line: int) -> None:
         self.line = line
@@ -151,7 +151,7 @@ class _Pairs:
             self.key = None
             return
         if not isinstance(node, Scalar) or node.kind != "str":
-            raise ConfigError("A key must be a string.", file=file, line=node.line, suggestion="put it in quotes")
+            raise ConfigError("a key must be a string", file=file, line=node.line, suggestion="put it in quotes")
         if first := self.lines.get(node.text):
             shown = node.text[:80]
             message = f"Duplicate key '{shown}'."
@@ -164,7 +164,7 @@ class _Pairs:
 
 
 class _Composer:
-    """Builds the one document out of events, with a stack of its own."""
+    """Builds the document from parser events, without recursion."""
 
     def __init__(self, file: str, most: int) -> None:
         self.file = file
@@ -185,7 +185,7 @@ class _Composer:
             elif isinstance(event, yaml.DocumentStartEvent):
                 self.start_document(event)
             elif isinstance(event, yaml.AliasEvent):
-                raise self.error("YAML aliases are not supported.", event, "put the value in quotes if it is a pattern")
+                raise self.error("YAML aliases are not supported", event, "put the value in quotes if it is a pattern")
         return self.root
 
     def error(self, message: str, event: Any, suggestion: str = "") -> ConfigError:
@@ -201,15 +201,15 @@ class _Composer:
     def start_document(self, event: Any) -> None:
         self.documents += 1
         if self.documents > 1:
-            raise self.error("There is more than one YAML document in this file.", event)
+            raise self.error("the file has more than one YAML document", event)
 
     def start(self, event: Any) -> None:
         self.count(event)
         sequence = isinstance(event, yaml.SequenceStartEvent)
         if event.tag not in (None, "!", _CORE + ("seq" if sequence else "map")):
-            raise self.error(f"The YAML tag '{event.tag[:80]}' is not supported.", event)
+            raise self.error(f"the YAML tag `{event.tag[:80]}` is not supported", event)
         if len(self.open) >= DEEPEST:
-            raise self.error(f"This is nested more than {DEEPEST} levels deep.", event)
+            raise self.error(f"nested more than {DEEPEST} levels deep", event)
         line = event.start_mark.line + 1
         self.open.append(_Items(line) if sequence else _Pairs(line))
 
@@ -217,7 +217,7 @@ class _Composer:
         self.count(event)
         text, line = event.value, event.start_mark.line + 1
         if event.style == '"':
-            # Only here can an escape have brought in what the text itself did not show.
+            # An escape may contain a character that the text itself did not.
             _refuse_unseen(text, self.file, line)
         if event.tag is None:
             return Scalar(text, _kind_of(text) if event.implicit[0] else "str", line)
@@ -228,15 +228,15 @@ class _Composer:
         if tag in ("!", "str"):
             return "str"
         if tag != (kind := _kind_of(text)):
-            raise self.error(f"The YAML tag '{event.tag[:80]}' is not supported.", event)
+            raise self.error(f"the YAML tag `{event.tag[:80]}` is not supported", event)
         return kind
 
     def count(self, event: Any) -> None:
         self.nodes += 1
         if self.nodes > self.most:
-            raise self.error(f"There are more than {self.most} values in this file.", event)
+            raise self.error(f"the file has more than {self.most} values", event)
         if event.anchor is not None:
-            raise self.error("YAML anchors are not supported.", event, "put the value in quotes if it is a pattern")
+            raise self.error("YAML anchors are not supported", event, "put the value in quotes if it is a pattern")
 
 
 def _kind_of(text: str) -> Kind:

@@ -1,4 +1,4 @@
-"""The dashboard as it is served: plain modules, styles and one page. No build step, and nothing that is not ours."""
+"""The dashboard's static files: JavaScript modules, styles and one page. No build step, no third-party code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import resources
 import msgspec
 
 PAGES = ("/", "/login", "/sessions", "/audit", "/policy", "/overview", "/people")
-"""The addresses that the one page is served at; its script shows what belongs to each."""
+"""The paths at which the page is served; its script routes between them."""
 _KINDS = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -19,7 +19,7 @@ _KINDS = {
 
 
 class Asset(msgspec.Struct, frozen=True):
-    """One file, as it is and packed."""
+    """One static file, plain and gzipped."""
 
     kind: str
     body: bytes
@@ -33,7 +33,7 @@ def _names() -> frozenset[str]:
 
 
 def find_asset(name: str) -> Asset | None:
-    """Return a file by its name; None for anything that is not one of ours."""
+    """Return a static file by its name; None if there is none of that name."""
     return _read(name) if name in _names() else None
 
 

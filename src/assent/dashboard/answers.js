@@ -1,4 +1,4 @@
-// The answers that need more than a word: how wide and how long, what to tell the agent, what to run instead.
+// The forms for longer answers: allow more than this call, deny with feedback, edit and allow.
 
 import { get, parse, post } from "./api.js";
 import { button, debounce, field, h, put, select, showDialog } from "./dom.js";
@@ -15,7 +15,7 @@ const EVERYTHING = /^[\w-]+(\([:\s*]*\))?$/;
 
 const quote = (word) => (QUOTED.test(word) || !word ? `'${word.replaceAll("'", "'\\''")}'` : word);
 
-// A rule for one command: its program and subcommand, or where there is none, exactly these words.
+// A rule for one command: its program and subcommand, or exactly these words if it has none.
 export function ruleFor(argv) {
   const plain = [];
   for (const word of argv.slice(1)) {
@@ -26,7 +26,7 @@ export function ruleFor(argv) {
   return plain.length ? `Bash(${[argv[0], ...plain].map(quote).join(" ")}:*)` : `Bash(${argv.map(quote).join(" ")})`;
 }
 
-// What a wider answer would cover: proposed, for the person to narrow or widen.
+// Propose a pattern for a wider answer; the user edits it.
 export function proposal(question) {
   if (question.proposedPattern) return question.proposedPattern;
   const rank = { destructive: 0, dangerous: 1, safe: 2 };
@@ -74,7 +74,7 @@ function form(label, body, { submit, cancel, done, kind = "good" }) {
   return { element, lock };
 }
 
-// Says, as one types, how many of the calls of the last days a rule would have covered.
+// Show, while the user types, how many calls of the last days the rule would have covered.
 export function liveCount(where, read) {
   let running;
   const ask = async () => {
@@ -82,14 +82,14 @@ export function liveCount(where, read) {
     running = new AbortController();
     const body = read();
     if (!body.rule.trim()) {
-      put(where, "Without a pattern it covers exactly this call.");
+      put(where, "Without a pattern: exactly this call.");
       return;
     }
     try {
       const found = await post("/api/policy/try", { days: DAYS, ...body }, running.signal);
-      const asked = found.asked ? `${found.changed.toLocaleString("en")} of the ${count(found.asked, "question")}` : "none, as nothing was asked,";
-      const all = EVERYTHING.test(found.rule) ? h("p", { class: "notice warn" }, "This covers whatever it is given, but what can not be undone and what is asked about every time.") : null;
-      put(where, all, h("strong", {}, found.changed ? `It would have answered ${asked}` : `It would have answered none of the ${count(found.asked, "question")}${found.asked ? ", this one included," : ""}`), ` that today's rules ask about, in the calls of the last ${DAYS} days (${count(found.calls, "call")}${found.whole ? "" : ", the latest ones"}).`);
+      const all = EVERYTHING.test(found.rule) ? h("p", { class: "notice warn" }, "This covers every call of the tool, except those that can't be undone or always ask.") : null;
+      const matched = found.changed ? `This pattern would have answered ${found.changed.toLocaleString("en")} of ${count(found.asked, "question")}` : "This pattern matches nothing, not even this call";
+      put(where, all, h("strong", {}, matched), ` (last ${DAYS} days, ${count(found.calls, "call")}${found.whole ? "" : ", only the latest"}).`);
     } catch (error) {
       if (error.name !== "AbortError") put(where, h("span", { class: "bad" }, told(error.message)));
     }
@@ -97,7 +97,7 @@ export function liveCount(where, read) {
   return { ask, later: debounce(200, ask) };
 }
 
-// The files of the workspace that a call runs outside a sandbox: a standing answer is bound to what is in them.
+// Workspace files that a call runs outside a sandbox: a standing approval is bound to their content.
 function ownPrograms({ operations = [], workspace = [], boundary }) {
   const paths = operations.filter((each) => each.kind === "fs.exec").map((each) => each.target || each.resource);
   return boundary ? [] : [...new Set(paths)].filter((path) => workspace.some((root) => path === root || path.startsWith(`${root}/`)));
@@ -112,7 +112,7 @@ export function widerForm(question, { submit, cancel }) {
   const scope = () => (span.value === "session" ? "session" : "always");
   const counting = liveCount(counted, () => ({ rule: pattern.value, tool: question.toolName, agentId: question.agentId, requestId: question.id, scope: scope(), destructive: destructive.checked }));
   const really = h("div", {});
-  const warn = () => put(really, isOdd(pattern.value) ? [h("p", { class: "notice warn" }, "The pattern holds invisible characters. This is what it says:"), code(pattern.value)] : null);
+  const warn = () => put(really, isOdd(pattern.value) ? [h("p", { class: "notice warn" }, "The pattern contains invisible characters. Escaped, it reads:"), code(pattern.value)] : null);
   pattern.addEventListener("input", () => (warn(), counting.later()));
   warn();
   span.addEventListener("change", () => ((at.hidden = span.value !== "at"), counting.later()));
@@ -122,15 +122,15 @@ export function widerForm(question, { submit, cancel }) {
     if (span.value === "day") body.expiresIn = endOfDay();
     else if (span.value === "at") body.expiresIn = Math.round((new Date(at.value) - Date.now()) / 1000);
     else if (/^\d+$/.test(span.value)) body.expiresIn = Number(span.value);
-    if (Number.isNaN(body.expiresIn)) throw Object.assign(new Error("Say until when."), { field: at });
-    if (body.expiresIn <= 0) throw Object.assign(new Error("That time is over."), { field: at });
+    if (Number.isNaN(body.expiresIn)) throw Object.assign(new Error("Choose a date and time."), { field: at });
+    if (body.expiresIn <= 0) throw Object.assign(new Error("The expiry is in the past."), { field: at });
     if (question.destructive && destructive.checked) body.destructive = true;
     return { decision: body.scope === "always" ? "approve_always" : "approve", ...body };
   };
   const made = form("Allow more than this call", [
-    h("div", { class: "fields" }, field("Allow what this covers", pattern, "A rule, for this agent and workspace. Narrow it or widen it; empty is exactly this call."), h("div", { class: "stacked top" }, field("How long", span), at)),
-    question.destructive ? h("label", { class: "check" }, destructive, " also where it can not be undone") : null,
-    ownPrograms(question).length ? h("p", { class: "quiet" }, "It holds while what it runs from the workspace is unchanged: ", ownPrograms(question).map((path) => [named(path), " "])) : null,
+    h("div", { class: "fields" }, field("Pattern to allow", pattern, "A rule for this agent and workspace. Leave it empty for exactly this call."), h("div", { class: "stacked top" }, field("How long", span), at)),
+    question.destructive ? h("label", { class: "check" }, destructive, " also calls that can't be undone") : null,
+    ownPrograms(question).length ? h("p", { class: "quiet" }, "Valid while these workspace programs stay unchanged: ", ownPrograms(question).map((path) => [named(path), " "])) : null,
     really,
     counted,
   ], { submit: () => submit(read), cancel, done: "Allow" });
@@ -140,7 +140,7 @@ export function widerForm(question, { submit, cancel }) {
 
 export function feedbackForm(_question, { submit, cancel }) {
   const words = h("textarea", { rows: "3", maxlength: "4000", placeholder: "use the staging database instead" });
-  const made = form("Deny with words", [field("Tell the agent why, or what to do instead", words)], {
+  const made = form("Deny and say why", [field("Tell the agent why, or what to do instead", words)], {
     submit: () => submit(() => ({ decision: "reject", feedback: words.value.trim() || undefined })),
     cancel,
     done: "Deny",
@@ -153,14 +153,14 @@ export function editForm(question, { submit, cancel }) {
   const command = commandOf(question);
   const before = command ?? JSON.stringify(question.toolInput, null, 2);
   const text = h("textarea", { class: "mono", rows: String(Math.min(16, before.split("\n").length + 1)), spellcheck: "false", value: before });
-  const changes = h("div", {}, difference(before, text.value)); // a field may not hold all of it, such as a carriage return
+  const changes = h("div", {}, difference(before, text.value)); // a text field drops some characters, such as a carriage return
   const ruling = h("p", { class: "counted", role: "status" }, " ");
   const judge = debounce(200, () => decideAgain(question, text.value, command !== null && commandField(question), ruling));
   text.addEventListener("input", () => {
     put(changes, difference(before, text.value));
     judge();
   });
-  const made = form("Edit and allow", [field(command === null ? "The input, as JSON" : "The command", text), h("span", { class: "quiet" }, "What is changed"), changes, ruling], {
+  const made = form("Edit and allow", [field(command === null ? "The input, as JSON" : "The command", text), h("span", { class: "quiet" }, "Changes"), changes, ruling], {
     submit: () => submit(() => ({ decision: "approve", modifiedInput: command === null ? parse(text.value) : text.value })),
     cancel,
     done: "Allow as edited",
@@ -183,12 +183,12 @@ async function decideAgain(question, text, field, where) {
   }
 }
 
-// Says that the question behind a form is gone, and keeps what was written. Nothing in it takes a letter, a blank or a
-// return for an answer: somebody may be typing them.
+// Say that the question of a form is gone, and show what was written. No letter, blank or Return closes the dialog:
+// the user may still be typing.
 export function showLost({ focus }, why, done) {
   const written = focus.value.trim();
-  const box = h("dialog", { "aria-label": "This question does not wait any more", tabindex: "-1" }, h("h2", {}, "This question does not wait any more"), h("p", {}, why), written ? [h("p", { class: "quiet" }, "What you had written:"), code(written)] : null, h("div", { class: "row end" }, button("Close", { key: "Esc", onclick: () => box.close() })));
-  for (const kind of ["cancel", "close"]) box.addEventListener(kind, done); // the first is there before the next key is
+  const box = h("dialog", { "aria-label": "This question is already answered", tabindex: "-1" }, h("h2", {}, "This question is already answered"), h("p", {}, why), written ? [h("p", { class: "quiet" }, "Your text:"), code(written)] : null, h("div", { class: "row end" }, button("Close", { key: "Esc", onclick: () => box.close() })));
+  for (const kind of ["cancel", "close"]) box.addEventListener(kind, done); // `cancel` fires before the next key
   showDialog(box).focus();
 }
 

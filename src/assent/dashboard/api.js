@@ -1,4 +1,4 @@
-// The public API, as a page of our own uses it: the cookie says who we are, and the browser says where we come from.
+// Client of the public API. The session cookie authenticates; the browser's headers prove the origin.
 
 export class ApiError extends Error {
   constructor(status, message) {
@@ -7,14 +7,14 @@ export class ApiError extends Error {
   }
 }
 
-let onLeave = () => {};
+let onLoggedOut = () => {};
 
-// Has a function called when the session turns out to have ended.
+// Call a function when the session has ended.
 export function whenLoggedOut(action) {
-  onLeave = action;
+  onLoggedOut = action;
 }
 
-// A number that this language would round is kept as it was written: what is shown is what was asked.
+// Keep integers that JavaScript would round as they were written.
 const exact = (_name, value, { source } = {}) => (typeof value === "number" && /^-?\d+$/.test(source) && !Number.isSafeInteger(value) ? JSON.rawJSON(source) : value);
 export const parse = (text) => JSON.parse(text, JSON.rawJSON && /\d{16}/.test(text) ? exact : undefined);
 
@@ -29,12 +29,12 @@ async function ask(method, path, body, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The daemon can not be reached. Nothing was done.");
+    throw new ApiError(0, "Can't reach the daemon. Nothing was changed.");
   }
   const said = await answer.text().then(parse).catch(() => ({}));
   if (answer.ok) return said;
-  if (answer.status === 401 && path !== "/api/login") onLeave();
-  throw new ApiError(answer.status, said.detail ? `${said.error}: ${said.detail}` : said.error || `The daemon said ${answer.status}.`);
+  if (answer.status === 401 && path !== "/api/login") onLoggedOut();
+  throw new ApiError(answer.status, said.detail ? `${said.error}: ${said.detail}` : said.error || `The daemon answered with status ${answer.status}.`);
 }
 
 export const get = (path, parameters, signal) => ask("GET", withQuery(path, parameters), undefined, signal);

@@ -1,11 +1,11 @@
-// The frame: who is there, which page is shown, how the connection is, and what every page has in common.
+// The frame of every page: the user, the navigation, the connection state and the routing.
 
 import { get, remove, whenLoggedOut } from "./api.js";
-import { announce, badge, wishes } from "./calling.js";
+import { announce, badge, notificationSettings } from "./notifications.js";
 import { button, byId, h, put, say, svg, toast } from "./dom.js";
 import { Inbox } from "./inbox.js";
 import { Live } from "./live.js";
-import { showDoor } from "./login.js";
+import { showLogin } from "./login.js";
 
 const PAGES = [
   { path: "/", name: "Inbox", glyph: "M2 9l2.5-6h7L14 9v4H2zM2 9h3.5l1 2h3l1-2H14" },
@@ -16,11 +16,11 @@ const PAGES = [
   { path: "/people", name: "People", glyph: "M6 7.5a2.5 2.5 0 100-5 2.5 2.5 0 000 5zM1.5 14c0-3 2-4.5 4.5-4.5s4.5 1.5 4.5 4.5M11 7a2 2 0 100-4M12 9.7c1.7 .5 2.5 2 2.5 4.3", load: () => import("./people.js"), admin: true },
 ];
 const STATES = {
-  connecting: ["", "connecting …"],
+  connecting: ["", "connecting…"],
   live: ["good", "live"],
   polling: ["warn", "polling; reconnecting"],
-  unreachable: ["bad", "the daemon can not be reached"],
-  forbidden: ["bad", "not permitted to listen"],
+  unreachable: ["bad", "daemon unreachable"],
+  forbidden: ["bad", "not allowed to receive questions"],
 };
 
 let who;
@@ -28,14 +28,14 @@ let live;
 let inbox;
 let shownPage;
 let leave = () => {};
-let missed = false; // whether the page that is shown could not be loaded
+let missed = false; // whether loading the current page failed
 
 const mine = () => PAGES.filter((page) => !page.admin || who.role === "admin");
 const pageOf = (path) => mine().find((page) => page.path === path) || PAGES[0];
 
 function enter(person) {
   who = person;
-  byId("door").hidden = true;
+  byId("login").hidden = true;
   byId("shell").hidden = false;
   if (location.pathname === "/login") history.replaceState(null, "", "/");
   drawFrame();
@@ -69,7 +69,7 @@ const glyph = (d) => svg("svg", { class: "glyph", viewBox: "0 0 16 16", "aria-hi
 
 function drawFrame() {
   put(byId("nav"), h("ul", {}, mine().map((page, index) => h("li", {}, h("a", { href: page.path, "data-page": page.path, "aria-keyshortcuts": String(index + 1) }, glyph(page.glyph), h("span", {}, page.name), page.path === "/" ? h("span", { id: "badge", class: "badge", hidden: true }) : null)))));
-  const menu = h("details", { class: "menu" }, h("summary", {}, h("span", {}, who.userId), h("span", { class: "quiet" }, who.role)), h("div", { class: "panel" }, wishes(), h("a", { href: "/docs" }, "The API"), button("Log out", { onclick: () => logOut("") }), button("Log out everywhere", { onclick: () => logOut("?everywhere=true") })));
+  const menu = h("details", { class: "menu" }, h("summary", {}, h("span", {}, who.userId), h("span", { class: "quiet" }, who.role)), h("div", { class: "panel" }, notificationSettings(), h("a", { href: "/docs" }, "The API"), button("Log out", { onclick: () => logOut("") }), button("Log out everywhere", { onclick: () => logOut("?everywhere=true") })));
   menu.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !menu.open) return;
     menu.open = false;
@@ -97,7 +97,7 @@ function logIn() {
   leave = () => {};
   for (const place of ["main", "toasts", "said"]) byId(place).replaceChildren();
   badge(0, "Log in");
-  showDoor(enter);
+  showLogin(enter);
 }
 
 export function go(address) {
@@ -105,7 +105,7 @@ export function go(address) {
   show();
 }
 
-// Goes to a page for somebody who chose it: what they read or type next is there.
+// Open a page that the user chose, and move the focus into it.
 function turn(address) {
   byId("main").focus({ preventScroll: true });
   go(address);
@@ -133,7 +133,7 @@ async function show() {
   if (shownPage !== page) return;
   missed = !module;
   if (module) leave = module.mount(main, { who, go, live }) || leave;
-  else put(main, h("div", { class: "title" }, h("h1", {}, page.name)), h("p", { class: "notice bad", role: "alert" }, "This page can not be had from the daemon now. It is tried again as soon as it is there."));
+  else put(main, h("div", { class: "title" }, h("h1", {}, page.name)), h("p", { class: "notice bad", role: "alert" }, "Can't load this page. Retrying…"));
 }
 
 document.addEventListener("click", (event) => {
@@ -157,10 +157,10 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// Whoever has just come here may have clicked, or pressed a key, for a window that lay above.
+// A click or key just after the window gets the focus may have been meant for another window.
 window.addEventListener("focus", () => inbox?.settle({ keys: true }));
 window.addEventListener("blur", () => inbox?.tidy());
 window.addEventListener("popstate", () => live && show());
 whenLoggedOut(logIn);
 
-get("/api/login").then(enter, (error) => (error.status === 401 ? logIn() : showDoor(enter)));
+get("/api/login").then(enter, (error) => (error.status === 401 ? logIn() : showLogin(enter)));

@@ -1,4 +1,4 @@
-// The log: searched by the daemon a page at a time, each record with its place in the chain, all of it verifiable.
+// The audit log: search, page through, verify and export it.
 
 import { get, post, withQuery } from "./api.js";
 import { button, debounce, h, put, redraw, select } from "./dom.js";
@@ -43,7 +43,7 @@ export function mount(main, { who }) {
     h("div", { class: "title wide" }, h("h1", {}, "Audit"), state, h("span", { class: "gap" }), exporting, who.role === "admin" ? button("Verify", { onclick: () => verify(proof) }) : null),
     h("div", { class: "wide" }, proof),
     h("div", { class: "filters wide", role: "search" }, text("text", "Text in the call or the reason"), text("agent", "Agent"), text("tool", "Tool"), choice("verdict", "Verdict"), choice("tier", "Tier"), choice("source", "Source"), choice("type", "Event"), choice("span", "Time"), between, button("Clear", { kind: "plain", onclick: clear })),
-    h("div", { class: "table wide" }, h("table", {}, h("caption", { class: "unseen" }, "Records, the newest first"), h("thead", {}, heads()), rows)),
+    h("div", { class: "table wide" }, h("table", {}, h("caption", { class: "unseen" }, "Records, newest first"), h("thead", {}, heads()), rows)),
     more,
   );
   controls.text.classList.add("first");
@@ -82,7 +82,7 @@ export function mount(main, { who }) {
   async function next(fresh = false) {
     if (running && !fresh) return;
     const mine = (running = new AbortController());
-    put(state, "Looking …");
+    put(state, "Loading…");
     try {
       const page = await get("/api/audit", { ...query().asked, brief: "true", limit: PAGE, cursor }, mine.signal);
       if (mine !== running) return;
@@ -91,7 +91,7 @@ export function mount(main, { who }) {
       else rows.append(...lines);
       cursor = page.cursor;
       found += page.events.length;
-      put(state, cursor ? `the newest ${found.toLocaleString("en")}` : found ? count(found, "record") : "Nothing was found.");
+      put(state, cursor ? `the newest ${found.toLocaleString("en")}` : found ? count(found, "record") : "No records found.");
       if (!cursor && document.activeElement === older) rows.lastElementChild?.querySelector("button").focus();
       older.hidden = !cursor;
     } catch (error) {
@@ -110,14 +110,14 @@ export function mount(main, { who }) {
 
 async function verify(place) {
   const bar = h("progress", { max: "1", value: "0", "aria-label": "How much of the log is verified" });
-  const words = h("span", {}, "Verifying …");
+  const words = h("span", {}, "Verifying…");
   put(place, h("p", { class: "notice row" }, bar, words));
   try {
     let progress = await post("/api/audit/verify", {});
     while (progress.state === "running") {
       bar.max = progress.total || 1;
       bar.value = progress.done || 0;
-      put(words, progress.total ? `${(progress.done || 0).toLocaleString("en")} of ${count(progress.total, "record")}` : "Starting …");
+      put(words, progress.total ? `${(progress.done || 0).toLocaleString("en")} of ${count(progress.total, "record")}` : "Starting…");
       await new Promise((done) => setTimeout(done, 150));
       progress = await get("/api/audit/verify");
     }
@@ -128,12 +128,12 @@ async function verify(place) {
 }
 
 function outcome({ report, error }) {
-  if (!report) return h("p", { class: "notice bad", role: "alert" }, `It could not be verified: ${error}`);
+  if (!report) return h("p", { class: "notice bad", role: "alert" }, `Verification failed: ${error}`);
   if (report.ok) {
-    const sealed = `${count(report.checkpoints, "seal")} and ${count(report.anchors, "anchor")} hold, up to position ${report.sealed}.`;
-    return h("p", { class: "notice good", role: "status" }, `Every one of ${count(report.events, "record")} is as it was written. ${sealed}`);
+    const sealed = `${count(report.checkpoints, "seal")} and ${count(report.anchors, "anchor")} valid, up to position ${report.sealed}.`;
+    return h("p", { class: "notice good", role: "status" }, `${count(report.events, "record")} verified, none was changed. ${sealed}`);
   }
-  if (!report.broken) return h("p", { class: "notice bad", role: "alert" }, "The log is not verified: nothing in it is wrong, and not all of it is proven. ", report.unsealed.length ? "A writer has records and no seal." : "The key of a writer is known from the database only.");
+  if (!report.broken) return h("p", { class: "notice bad", role: "alert" }, "The log is not verified: no record is wrong, but not all of them are proven. ", report.unsealed.length ? "A writer has records without a seal." : "The key of a writer comes only from the database.");
   const { what, position } = report.broken;
-  return h("p", { class: "notice bad", role: "alert" }, "The log is not as it was written: ", told(what), position ? ` (position ${position})` : null);
+  return h("p", { class: "notice bad", role: "alert" }, "The log was changed: ", told(what), position ? ` (position ${position})` : null);
 }

@@ -1,34 +1,34 @@
-// One question as a card: who asks, what exactly, what it would do, and what was said to the like before.
+// One question as a card: the agent, the exact call, its effects, and the answers to similar calls.
 
 import { get } from "./api.js";
 import { button, h, put } from "./dom.js";
 import { difference } from "./diff.js";
-import { coloured, graveParts } from "./parts.js";
+import { coloured, graveParts } from "./highlight.js";
 import { ago, code, count, duration, isOdd, named, plain, shown, stakes, tier, told } from "./text.js";
 import { countOf, touched, tree } from "./tree.js";
 
 const SHORT = { longest: 400, lines: 6 };
 const SHORTER = { longest: 200, lines: 6 };
-const narrow = matchMedia("(max-width: 720px)"); // what it touches is said above; there the buttons come first
+const narrow = matchMedia("(max-width: 720px)"); // on a narrow screen the list of operations starts closed, so that the buttons are near
 const FEW = 6;
 const STAY = 100;
 const COMMANDS = ["command", "input", "cmd", "CommandLine", "commandLine"];
 
-// Where the command stands; nowhere, if there is more than one, or one of several pieces.
+// The name of the input field with the command; undefined if several fields could be it.
 export function commandField({ toolInput }) {
   const found = COMMANDS.filter((name) => Object.hasOwn(toolInput, name));
   const only = found.length === 1 && !Object.hasOwn(toolInput, "args");
   return only && typeof toolInput[found[0]] === "string" ? found[0] : undefined;
 }
 
-// The command of a shell call, if it is one text; nothing for other tools.
+// The command of a shell call if it is one string; null for other tools.
 export function commandOf(question) {
   const field = commandField(question);
   const runs = question.operations?.some((each) => each.kind === "command.execute") || !question.operations?.length;
   return field && runs ? question.toolInput[field] : null;
 }
 
-// What a call is given besides its command: nothing of a call is left out.
+// The other input fields of a call: a card shows all of them.
 function besides(question) {
   const { [commandField(question)]: _, ...rest } = question.toolInput;
   return rest;
@@ -55,13 +55,13 @@ export function drawCard(card, inbox) {
   if (focused && !state.form) element.focus({ preventScroll: true });
 }
 
-// What is heard when one comes to the card: all that one must know to answer, in one breath.
+// What a screen reader reads when the card gets the focus.
 function spoken(question) {
   const what = question.command || inputText(question);
   return `${question.agentId || "an agent"} asks: ${question.toolName}, ${grave(question)}: ${what.slice(0, SHORT.longest)}${what.length > SHORT.longest ? " … and more" : ""}. ${reasonOf(question)}`;
 }
 
-// How grave a question is, in words: its tier, which is never told as safe, and what is at stake.
+// The tier and the stakes in words. A pending question is never called safe.
 const grave = ({ tier: name, stakes: at = [] }) => [name === "safe" ? "asked" : name, ...at].join(", ");
 
 function header({ question }, inbox) {
@@ -76,15 +76,15 @@ function header({ question }, inbox) {
     h("span", { class: "tool" }, told(question.toolName)),
     tier(question.tier),
     stakes(question.stakes),
-    question.kind === "policy-deny-override" ? h("span", { class: "tag" }, "you said no before") : null,
-    question.callerGone ? h("span", { class: "tag", title: "It stopped waiting. A yes is used when it repeats the call." }, "caller has gone") : null,
+    question.kind === "policy-deny-override" ? h("span", { class: "tag" }, "denied before") : null,
+    question.callerGone ? h("span", { class: "tag" }, "the agent stopped waiting; a yes applies when it retries") : null,
     h("span", { class: "clock quiet" }, clockText(question)),
   );
 }
 
 export function clockText(question) {
   const left = (question.expiresAt - Date.now()) / 1000;
-  return `waits ${duration((Date.now() - question.timestamp) / 1000)} · ${left > 0 ? `expires in ${duration(left)}` : "expires now"}`;
+  return `waiting ${duration((Date.now() - question.timestamp) / 1000)} · ${left > 0 ? `expires in ${duration(left)}` : "expires now"}`;
 }
 
 function brief({ question }) {
@@ -98,10 +98,10 @@ function brief({ question }) {
 // The permissions API puts the tier in front of the classifier's reason; the card shows the tier elsewhere.
 const reasonOf = ({ reason, rules = [] }) => (rules.length ? reason : reason.replace(/^(Safe|Dangerous|Destructive) (command|tool): /, ""));
 
-// Why it is asked about. A rule's reason is the word of whoever wrote the rule, a repository perhaps, and not ours.
+// Why the call needs approval. A rule's reason is quoted: its author may be a repository, not Assent.
 function why(question) {
   const [reason, rules = []] = [reasonOf(question), question.rules];
-  const words = rules.length ? ["“", told(reason), "” ", h("span", { class: "quiet" }, "is what a rule says: ", rules.map((rule) => [named(rule), " "]))] : told(reason);
+  const words = rules.length ? ["“", told(reason), "” ", h("span", { class: "quiet" }, "says a rule: ", rules.map((rule) => [named(rule), " "]))] : told(reason);
   return h("p", { class: "why" }, words);
 }
 
@@ -153,9 +153,9 @@ function rows(input) {
 function warnings(question) {
   const text = inputText(question);
   return [
-    isOdd(text) ? h("p", { class: "notice warn" }, "It holds invisible characters; they are written out above.") : null,
-    question.unreadable ? h("p", { class: "notice warn" }, "A part of it could not be read: ", told(question.unreadable)) : null,
-    question.destructive ? h("p", { class: "notice bad" }, "It can not be undone. ", told(question.impactScope || ""), question.rollbackAdvice ? [" To undo it: ", told(question.rollbackAdvice)] : null) : null,
+    isOdd(text) ? h("p", { class: "notice warn" }, "Contains invisible characters; they are escaped above.") : null,
+    question.unreadable ? h("p", { class: "notice warn" }, "Contains a part that Assent doesn't analyse: ", told(question.unreadable)) : null,
+    question.destructive ? h("p", { class: "notice bad" }, "This can't be undone. ", told(question.impactScope || ""), question.rollbackAdvice ? [" To undo: ", told(question.rollbackAdvice)] : null) : null,
   ];
 }
 
@@ -166,7 +166,7 @@ function facts(question, operations) {
     found.slice(0, FEW).map((each) => h("div", {}, named(each.resource, { class: each.tier, title: plain(each.reason) }), outside(each.resource) ? h("small", { class: "warn" }, " outside the workspace") : null)).concat(found.length > FEW ? [`and ${found.length - FEW} more, below`] : []),
   ]);
   const rows = [
-    ["In", question.cwd ? named(question.cwd) : "no folder is known"],
+    ["In", question.cwd ? named(question.cwd) : "working directory unknown"],
     ...touching,
     ["Sandbox", question.boundary ? h("code", {}, question.boundary) : null],
     ["Session", h("a", { href: `/sessions?id=${encodeURIComponent(question.sessionId)}`, "data-to": true }, told(question.sessionId))],
@@ -178,19 +178,19 @@ const MOST_EARLIER = 8;
 const ENDS = { approved: "allowed", rejected: "denied" };
 
 function earlier(question) {
-  const box = h("div", { class: "earlier" }, h("p", { class: "quiet" }, "Looking for earlier answers …"));
-  // One line, whatever was found: the buttons below it must not move while a hand is on its way to them.
-  const show = (found) => put(box, found.length ? h("details", {}, h("summary", {}, `Answered before${found.length < MOST_EARLIER ? "" : `, the latest ${found.length}`}: ${summed(found)}`, latest(found[0])), h("ul", { class: "plainlist" }, found.map(answered))) : h("p", { class: "quiet" }, "Nothing like it was asked before."));
+  const box = h("div", { class: "earlier" }, h("p", { class: "quiet" }, "Loading earlier answers…"));
+  // Always one line, so that the buttons below do not move under the pointer.
+  const show = (found) => put(box, found.length ? h("details", {}, h("summary", {}, `Answered before${found.length < MOST_EARLIER ? "" : `, the latest ${found.length}`}: ${summed(found)}`, latest(found[0])), h("ul", { class: "plainlist" }, found.map(answered))) : h("p", { class: "quiet" }, "No similar question was asked before."));
   const look = async () => {
     if (!box.isConnected) return;
     try {
       question.similar = (await get(`/api/permissions/${encodeURIComponent(question.id)}/similar`)).similar;
       show(question.similar);
     } catch {
-      put(box, h("p", { class: "quiet" }, "Earlier answers can not be shown."));
+      put(box, h("p", { class: "quiet" }, "Can't load earlier answers."));
     }
   };
-  // Whoever walks past many cards asks for the one where they stay, and their answer does not queue behind the others.
+  // Wait a little: moving quickly through many cards must not send a request for each.
   if (question.similar) show(question.similar);
   else setTimeout(look, STAY);
   return box;

@@ -1,4 +1,4 @@
-// Plots as SVG, each with its figures as a table for whoever can not see it.
+// SVG charts, each with a table of its figures for screen readers.
 
 import { h, svg } from "./dom.js";
 
@@ -19,7 +19,7 @@ function label(at, seconds) {
   return date.toLocaleDateString(undefined, { month: "short", day: "numeric" });
 }
 
-// Stacked bars, one for each stretch of time.
+// Stacked bars, one per period.
 export function bars(points, seconds, title) {
   const WIDTH = matchMedia("(max-width: 720px)").matches ? NARROW : WIDE;
   const most = nice(Math.max(2, ...points.map((point) => point.allow + point.ask + point.deny)));
@@ -47,10 +47,10 @@ const legend = () => h("figcaption", { class: "legend" }, KINDS.map((kind) => h(
 
 function table(points, seconds, title) {
   const rows = points.filter((point) => KINDS.some((kind) => point[kind])).map((point) => h("tr", {}, h("th", { scope: "row" }, label(point.at, seconds)), KINDS.map((kind) => h("td", {}, point[kind]))));
-  return h("details", { class: "figures" }, h("summary", {}, "The same as a table"), h("table", {}, h("caption", { class: "unseen" }, title), h("thead", {}, h("tr", {}, ["Time", ...KINDS].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows)));
+  return h("details", { class: "figures" }, h("summary", {}, "Show as a table"), h("table", {}, h("caption", { class: "unseen" }, title), h("thead", {}, h("tr", {}, ["Time", ...KINDS].map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows)));
 }
 
-// One bar of shares, for a figure in a list.
+// A bar for one row of a list.
 export function share(part, whole) {
   const width = whole ? Math.max(1, Math.round((part / whole) * 100)) : 0;
   return svg("svg", { class: "share", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("rect", { class: "back", width: 100, height: 6 }), svg("rect", { class: "fore", width, height: 6 }));

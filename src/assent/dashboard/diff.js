@@ -1,4 +1,4 @@
-// What changed between two texts, word by word: kept, taken out, put in.
+// The difference between two texts, word by word.
 
 import { h } from "./dom.js";
 import { count, isLong, shown } from "./text.js";
@@ -7,7 +7,7 @@ const MOST = 1200;
 
 const tokens = (text) => text.match(/\s+|[\w./-]+|[^\s\w]/gu) || [];
 
-// Gives [kind, text] pairs; past a size it says that everything between the equal ends was replaced.
+// Return [kind, text] pairs. Above a size, everything between the equal ends counts as replaced.
 export function compare(before, after) {
   let [a, b] = [tokens(before), tokens(after)];
   let head = 0;
@@ -53,7 +53,7 @@ export function difference(before, after) {
     return h(kind, {}, h("span", { class: "unseen" }, kind === "ins" ? "added: " : "removed: "), shown(text));
   });
   const long = [before, after].some((text) => isLong(text));
-  const block = h("pre", { class: long ? "code diff whole" : "code diff", tabindex: "0", "aria-label": "What is changed" }, nodes);
+  const block = h("pre", { class: long ? "code diff whole" : "code diff", tabindex: "0", "aria-label": "Changes" }, nodes);
   const size = (text) => `${count(text.split("\n").length, "line")}, ${count(text.length, "character")}`;
-  return long ? h("div", { class: "long" }, block, h("p", { class: "notice" }, `It is long: move inside it to see the whole. Before: ${size(before)}. After: ${size(after)}.`)) : block;
+  return long ? h("div", { class: "long" }, block, h("p", { class: "notice" }, `Long text: scroll to see all of it. Before: ${size(before)}. After: ${size(after)}.`)) : block;
 }

@@ -1,4 +1,4 @@
-// Builds elements from data. Text only ever becomes text: nothing here, or anywhere, parses HTML.
+// Build elements from data. Text stays text: no code of the dashboard parses HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -29,12 +29,12 @@ export function put(parent, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-// Tells a screen reader.
+// Announce a text to screen readers.
 export function say(text) {
   byId("said").textContent = text;
 }
 
-// A short word at the edge of the screen; with an action, such as undoing it.
+// Show a short message at the edge of the screen, with an optional action such as Undo.
 export function toast(text, { action, label, key, bad = false, seconds = 6 } = {}) {
   const close = () => box.remove();
   const box = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, text));
@@ -61,7 +61,7 @@ export function select(options, chosen, properties = {}) {
   return made;
 }
 
-// Opens a dialog: it holds the focus until it is left, by Escape or a click beside it, and then gives it back.
+// Open a modal dialog; Escape or a click beside it closes it and returns the focus.
 export function showDialog(box) {
   box.addEventListener("close", () => box.remove());
   box.addEventListener("click", (event) => event.target === box && box.close());
@@ -72,7 +72,7 @@ export function showDialog(box) {
 
 const SETTLE = 400;
 
-// A click just after something moved may have been meant for what was there before: for a moment none is taken.
+// Ignore clicks just after content moved: they may have been meant for what was there before.
 export function settle(place, done = () => {}) {
   place.classList.add("moving");
   clearTimeout(place.settling);
@@ -84,8 +84,7 @@ export function settle(place, done = () => {}) {
 
 const nameOf = (control) => [control.tagName, control.getAttribute("href"), control.ariaLabel || control.textContent].join(" ");
 
-// Draws a place anew, and not under a hand: what had the focus has it again, what was unfolded stays so, and where the
-// focused thing is gone its place has the focus.
+// Draw a place again: keep the focus and the open details; where the focused control is gone, focus the place.
 export function redraw(place, draw) {
   const held = place.contains(document.activeElement) ? nameOf(document.activeElement) : null;
   const unfolded = new Set([...place.querySelectorAll("details[open] > summary")].map(nameOf));
@@ -97,7 +96,7 @@ export function redraw(place, draw) {
   (again || place).focus({ preventScroll: true });
 }
 
-// The same, if what it shows has changed.
+// The same, but only if the data has changed.
 export function renew(place, data, draw) {
   const stamp = JSON.stringify(data);
   if (place.stamp === stamp) return;

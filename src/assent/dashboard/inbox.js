@@ -1,24 +1,24 @@
-// The inbox: every pending question, the oldest first, so that nothing moves under a hand that is about to answer.
+// The inbox: all pending questions, oldest first, so that cards do not move while somebody answers.
 
 import { post, remove } from "./api.js";
 import { editForm, feedbackForm, grantOf, showLost, widerForm } from "./answers.js";
 import { clockText, drawCard, makeCard } from "./card.js";
 import { button, byId, h, put, say, settle, toast } from "./dom.js";
 import { showKeys } from "./keys.js";
-import { isFolded, isInSight, look, unseen } from "./sight.js";
+import { isFolded, isVisible, look, unseen } from "./visibility.js";
 import { brief, count, plain } from "./text.js";
 
 const STEP = 30;
 const WORDS = { once: { decision: "approve" }, session: { decision: "approve", scope: "session" }, deny: { decision: "reject" } };
 const DONE = { approve: "Allowed", approve_always: "Allowed", reject: "Denied" };
 const ANSWERS = "aswudfeASD";
-const FOR_ONE = "aswudfe"; // those that answer the open question, and not what was selected
-const THIS_ONE = "This is the question now. Look at it, and press the key again.";
+const FOR_ONE = "aswudfe"; // keys that answer the open question rather than the selection
+const THIS_ONE = "This question is now selected. Read it, then press the key again.";
 const HARMLESS = "jkxz?";
-const MOVES = ["scroll", "resize", "expanded"]; // after which other parts of a call may be on the screen
+const MOVES = ["scroll", "resize", "expanded"]; // events after which other parts of a call may be visible
 const ALLOWING = ["once", "session", "wider", "edit"];
 const TOO_LONG = "Too long to approve from here. Expand it first.";
-const NOT_SEEN = "You have not seen all of it yet. Scroll through it first.";
+const NOT_SEEN = "You haven't seen all of it yet. Scroll through it first.";
 const FORMS = { wider: widerForm, feedback: feedbackForm, edit: editForm };
 
 export class Inbox {
@@ -28,7 +28,7 @@ export class Inbox {
     this.cards = new Map();
     this.selected = new Set();
     this.faults = new Map();
-    this.read = new Set(); // those of which all that the call is given was on the screen
+    this.read = new Set(); // questions whose whole call was visible
     this.current = null;
     this.shown = STEP;
   }
@@ -37,8 +37,8 @@ export class Inbox {
     this.list = h("ol", { class: "cards", "aria-label": "Questions", onpointerleave: () => this.tidy() });
     this.bulk = this.makeBulk();
     this.further = button("", { kind: "plain", hidden: true, onclick: () => this.extend() });
-    this.empty = h("div", { class: "empty", hidden: true }, h("p", { class: "big" }, "Nothing is waiting for you."), h("p", { class: "quiet" }, "Questions of your agents appear here by themselves."), h("p", { class: "quiet" }, "To connect one, in a terminal: ", h("code", {}, "assent init claude-code")));
-    this.loading = h("p", { class: "quiet" }, "Looking …");
+    this.empty = h("div", { class: "empty", hidden: true }, h("p", { class: "big" }, "No pending questions"), h("p", { class: "quiet" }, "New questions from your agents appear here."), h("p", { class: "quiet" }, "To connect an agent, run: ", h("code", {}, "assent init claude-code")));
+    this.loading = h("p", { class: "quiet" }, "Loading…");
     this.summary = h("p", { class: "quiet", role: "status" });
     this.more = h("div", { class: "more" }, this.further);
     put(main, h("div", { class: "title" }, h("h1", {}, "Inbox"), this.summary, h("span", { class: "gap" }), button("Keys", { key: "?", kind: "plain", onclick: () => showKeys() })), this.loading, this.empty, this.list, this.more, this.bulk);
@@ -70,7 +70,7 @@ export class Inbox {
     if (added.length && this.list) say(`${count(added.length, "new question")}, ${this.live.questions.size} pending`);
   }
 
-  // Answered elsewhere, or out of time: say so, since the card goes without us having done anything.
+  // Say why a card disappears that was answered elsewhere or expired.
   ended(question, outcome) {
     if (this.cards.get(question.id)?.state.busy) return;
     const words = { approve: "allowed", reject: "denied" };
@@ -97,7 +97,7 @@ export class Inbox {
     this.refocus ||= focused;
   }
 
-  // Where a card goes by somebody else's doing, its room is kept and says so, until one moves on: nothing else moves.
+  // Whether to leave a placeholder for a card that was answered elsewhere, so that the other cards do not move.
   mayHold(id, open = id === this.current) {
     const card = this.cards.get(id);
     const isWatched = document.hasFocus() && this.live.questions.size > 0;
@@ -105,14 +105,14 @@ export class Inbox {
   }
 
   hold(element) {
-    const room = h("li", { class: "gone quiet" }, this.gone || "Answered elsewhere, or out of time.");
+    const room = h("li", { class: "gone quiet" }, this.gone || "Answered elsewhere or expired.");
     room.style.height = `${element.getBoundingClientRect().height}px`;
     element.replaceWith(room);
   }
 
-  // Whoever types does not look up, so what they go on to type is for nobody.
+  // The question of an open form is gone: show a dialog, so that further typing answers nothing.
   lose(form) {
-    showLost(form, this.gone || "It was answered elsewhere, or ran out of time.", () => {
+    showLost(form, this.gone || "The question was answered elsewhere or expired.", () => {
       this.settle({ keys: true });
       (this.cards.get(this.current)?.element || byId("main")).focus({ preventScroll: true });
     });
@@ -124,10 +124,10 @@ export class Inbox {
     if (rooms.length) this.settle({ keys: false });
   }
 
-  // A key just after another question is the current may have been meant for the one before, as a click may have been.
+  // Ignore keys and clicks just after the current question changed: they may have been meant for the previous one.
   settle({ keys }) {
-    this.deaf ||= keys;
-    if (this.list) settle(this.list, () => (this.deaf = false));
+    this.ignoresKeys ||= keys;
+    if (this.list) settle(this.list, () => (this.ignoresKeys = false));
   }
 
   neighbour(id) {
@@ -159,12 +159,12 @@ export class Inbox {
     if (this.refocus) (open?.element || byId("main")).focus({ preventScroll: true });
     this.refocus = false;
     this.further.hidden = total <= this.shown;
-    put(this.further, `Show more of the other ${Math.max(0, total - this.shown).toLocaleString("en")}`);
+    put(this.further, `Show more of the remaining ${Math.max(0, total - this.shown).toLocaleString("en")}`);
     this.drawBulk();
     this.look();
   }
 
-  // Notes which calls are on the screen; a call is read when all of it was.
+  // Record which calls are visible; a call is read once all of it was.
   look() {
     if (this.awaited) return;
     this.awaited = requestAnimationFrame(() => {
@@ -209,17 +209,17 @@ export class Inbox {
     }
   }
 
-  // Brings somebody who was called to what they were called for, which may have been answered meanwhile.
+  // Open the question of a notification, unless it was answered meanwhile.
   reveal(id) {
     if (!this.live.questions.has(id)) {
-      toast("That question does not wait any more.");
+      toast("This question is already answered.");
       return;
     }
     this.settle({ keys: true });
     this.jump(this.ids.indexOf(id));
   }
 
-  // The first step only shows where we are.
+  // The first step only focuses the current card.
   step(by) {
     const ids = this.ids;
     const at = Math.max(0, ids.indexOf(this.current));
@@ -259,7 +259,7 @@ export class Inbox {
     put(this.counted, `${this.selected.size} selected`);
   }
 
-  // What a button or a key asks for.
+  // Do what a button or key asks for.
   act(id, action) {
     const card = this.cards.get(id);
     if (!card || card.state.busy) return;
@@ -334,16 +334,16 @@ export class Inbox {
   async undo(requestId) {
     try {
       const grant = await grantOf(requestId);
-      if (!grant) throw new Error("It does not stand any more.");
+      if (!grant) throw new Error("This grant no longer exists.");
       await remove(`/api/grants/${encodeURIComponent(grant.id)}`);
       this.lasting = null;
-      toast("Undone: it will be asked again.");
+      toast("Undone: you'll be asked again.");
     } catch (error) {
       toast(`Not undone: ${error.message}`, { bad: true });
     }
   }
 
-  // Says why nobody can have read a call; nothing if all of it was on the screen.
+  // Why a call cannot have been read; empty if all of it was visible.
   unread(id) {
     this.note(id);
     if (this.read.has(id)) return "";
@@ -370,10 +370,11 @@ export class Inbox {
     };
     await Promise.all(Array.from({ length: 6 }, work));
     const failed = selected.length - done;
-    toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} left; their cards say why.` : ""}`, { bad: failed > 0 });
+    const left = failed === unread.size ? `${failed} left: you haven't seen them yet` : `${failed} left; the cards say why`;
+    toast(`${DONE[body.decision]}: ${done}${failed ? `. ${left}` : ""}`, { bad: failed > 0 });
   }
 
-  // Says why a key was not taken for an answer.
+  // Say why a key did not answer.
   hint(words) {
     this.hinted?.remove();
     this.hinted = toast(words, { seconds: 3 });
@@ -382,9 +383,9 @@ export class Inbox {
 
   key(event) {
     if (event.repeat && !"jk".includes(event.key) && !event.key.startsWith("Arrow")) return false;
-    if (this.deaf && event.key.length === 1 && !HARMLESS.includes(event.key)) {
-      this.settle({ keys: true }); // for as long as somebody types on
-      if (ANSWERS.includes(event.key)) return this.hint("The question has changed. Look at it, and press the key again.");
+    if (this.ignoresKeys && event.key.length === 1 && !HARMLESS.includes(event.key)) {
+      this.settle({ keys: true }); // until the typing stops
+      if (ANSWERS.includes(event.key)) return this.hint("The question has changed. Read it, then press the key again.");
     }
     const here = document.activeElement?.closest(".card")?.dataset.id;
     if (here && here !== this.current && this.cards.has(here)) {
@@ -392,7 +393,7 @@ export class Inbox {
       if (ANSWERS.includes(event.key)) return this.hint(THIS_ONE);
     }
     const open = this.cards.get(this.current)?.element;
-    if (open && FOR_ONE.includes(event.key) && !isInSight(open)) {
+    if (open && FOR_ONE.includes(event.key) && !isVisible(open)) {
       open.scrollIntoView({ block: "nearest" });
       return this.hint(THIS_ONE);
     }

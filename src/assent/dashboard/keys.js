@@ -1,21 +1,21 @@
-// The keys, for whoever wants to know them.
+// The dialog that lists the keyboard shortcuts.
 
 import { button, h, showDialog } from "./dom.js";
 
 const KEYS = [
   ["j k", "next and previous question"],
-  ["Home End", "the first and the last"],
+  ["Home End", "first and last question"],
   ["a", "allow once"],
   ["s", "allow for this session"],
   ["w", "allow always, or until a time"],
   ["d", "deny"],
-  ["f", "deny with words"],
+  ["f", "deny and say why"],
   ["e", "edit and allow"],
   ["x", "select, to answer several at once"],
-  ["Shift+A Shift+S Shift+D", "the same answers, for all that are selected"],
-  ["z", "take back what was just allowed for longer"],
+  ["Shift+A Shift+S Shift+D", "the same answers for all selected questions"],
+  ["z", "undo the last approval for longer"],
   ["1 … 6", "go to a page"],
-  ["Esc", "leave a form"],
+  ["Esc", "close a form"],
 ];
 
 export function showKeys() {

@@ -1,5 +1,5 @@
-// What is pending, kept up to date: told by a WebSocket, and where there is none, looked up every few seconds.
-// The list is the truth and the socket a hint: after every gap everything is looked up again, so nothing is lost.
+// Keeps the list of pending questions up to date, over a WebSocket or, without one, by polling.
+// The WebSocket is only a hint: after every gap the whole list is fetched again, so no question is lost.
 
 import { get } from "./api.js";
 
@@ -65,7 +65,7 @@ export class Live {
     else if (type === "decision_ack") this.end(data.requestId, data);
   }
 
-  // Waits until the list was looked up once, but not for a daemon that does not answer.
+  // Wait until the list was fetched once; give up after three seconds.
   async known() {
     for (let tries = 0; tries < 60 && !this.loaded; tries++) await new Promise((done) => setTimeout(done, 50));
   }
@@ -76,21 +76,21 @@ export class Live {
     this.status(state);
   }
 
-  // Looks where no socket tells, and now and then where one does: an open socket may be a dead one.
+  // Poll without a WebSocket, and rarely with one: an open socket may be dead.
   look() {
     if (this.state === "live" && Date.now() - this.heard > SILENCE) this.socket?.close();
     const pause = this.state === "live" ? LOOK : POLL;
     if (Date.now() - (this.synced || 0) > pause) this.sync();
   }
 
-  // Many hints at once are one look at the whole list.
+  // Batch the hints: many of them become one fetch of the whole list.
   want(id) {
     if (this.questions.has(id)) return;
     this.wanted.add(id);
     this.fetchSoon();
   }
 
-  // One look at a time: an answer that overtook the one before it would put the younger question first.
+  // One fetch at a time: a response that overtakes another would put the newer question first.
   fetchSoon() {
     if (this.fetching || !this.wanted.size) return;
     this.fetching = true;

@@ -1,19 +1,19 @@
-// Who may do what, for an admin: people and agents by their tokens, new tokens shown once, old ones taken back.
+// People and agents with their tokens, for admins: create tokens (shown once) and revoke them.
 
 import { get, post, remove } from "./api.js";
 import { button, field, h, put, renew, select, toast } from "./dom.js";
 import { plain, shown, time, told } from "./text.js";
 
-const SPANS = [["", "until it is revoked"], ["86400", "a day"], ["604800", "a week"], ["2592000", "30 days"], ["31536000", "a year"]];
+const SPANS = [["", "until revoked"], ["86400", "a day"], ["604800", "a week"], ["2592000", "30 days"], ["31536000", "a year"]];
 const KINDS = { bearer: "token", cookie: "browser", link: "one-time link" };
 
-// Browsers have a clipboard for pages over HTTPS or on the same machine alone.
+// Browsers offer the clipboard only over HTTPS or on localhost.
 async function copy(secret) {
   try {
     await navigator.clipboard.writeText(secret);
     toast("Copied.");
   } catch {
-    toast("This browser does not let the page copy: select the token, and copy it by hand.", { bad: true });
+    toast("Can't copy in this browser. Select the token and copy it yourself.", { bad: true });
   }
 }
 
@@ -29,9 +29,9 @@ export function mount(main, { who }) {
   const workspace = h("input", { type: "text", class: "mono", placeholder: "/home/me/code/site", spellcheck: "false" });
   const remote = h("input", { type: "checkbox" });
   const alone = h("input", { type: "checkbox" });
-  const forAgents = h("div", { class: "fields3" }, field("Agent", agent), field("Workspace", workspace, "Fixed; without it, the project a call is made in."), h("div", { class: "stacked" }, h("label", { class: "check" }, remote, "on another disk than the daemon's"), h("label", { class: "check" }, alone, "nobody can be asked: deny instead")));
-  const send = button("Make the token", { kind: "good", type: "submit" });
-  const form = h("form", { class: "panel" }, h("h2", {}, "New token"), h("div", { class: "fields3" }, field("Role", role), field("User", user), field("Label", label), field("Good for", span)), forAgents, problem, h("div", { class: "actions" }, send), made);
+  const forAgents = h("div", { class: "fields3" }, field("Agent", agent), field("Workspace", workspace, "Fixed. Without it: the project of each call."), h("div", { class: "stacked" }, h("label", { class: "check" }, remote, "remote agent (other machine)"), h("label", { class: "check" }, alone, "never ask, deny")));
+  const send = button("Create token", { kind: "good", type: "submit" });
+  const form = h("form", { class: "panel" }, h("h2", {}, "New token"), h("div", { class: "fields3" }, field("Role", role), field("User", user), field("Label", label), field("Valid for", span)), forAgents, problem, h("div", { class: "actions" }, send), made);
   role.addEventListener("change", () => (forAgents.hidden = role.value !== "agent"));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -40,7 +40,7 @@ export function mount(main, { who }) {
     if (role.value === "agent") Object.assign(body, { agent: agent.value.trim(), remote: remote.checked, interactive: alone.checked ? false : undefined, workspace: workspace.value.trim() ? [workspace.value.trim()] : [] });
     try {
       const { secret } = await post("/api/tokens", body);
-      put(made, h("div", { class: "notice good" }, h("p", {}, "This is the token. It is not shown again."), h("pre", { class: "code" }, secret), h("div", { class: "row" }, button("Copy", { onclick: () => copy(secret) }), button("I have it", { onclick: () => (made.replaceChildren(), send.focus()) }))));
+      put(made, h("div", { class: "notice good" }, h("p", {}, "Copy the token now. It is not shown again."), h("pre", { class: "code" }, secret), h("div", { class: "row" }, button("Copy", { onclick: () => copy(secret) }), button("Done", { onclick: () => (made.replaceChildren(), send.focus()) }))));
       draw();
     } catch (error) {
       problem.hidden = false;
@@ -66,9 +66,9 @@ export function mount(main, { who }) {
   }
 
   function person(name, theirs) {
-    const rows = theirs.map((token) => h("tr", {}, h("td", {}, h("span", { class: "tag" }, token.role)), h("td", { class: "name" }, KINDS[token.kind] || token.kind), h("td", { class: "said" }, told([token.agent, token.label].filter(Boolean).join(" · ") || "–"), token.remote ? h("span", { class: "quiet" }, " elsewhere") : null, token.workspace.length ? [" ", h("code", {}, told(token.workspace.join(", ")))] : null), h("td", { class: "quiet name" }, time(token.created_at * 1000)), h("td", { class: "quiet name" }, token.expires_at ? time(token.expires_at * 1000) : "no end"), h("td", {}, button("Revoke", { kind: "plain", "aria-label": plain(`Revoke ${token.id}, ${[token.agent, token.label].filter(Boolean).join(" ") || token.role}`), onclick: () => revoke(token) }))));
+    const rows = theirs.map((token) => h("tr", {}, h("td", {}, h("span", { class: "tag" }, token.role)), h("td", { class: "name" }, KINDS[token.kind] || token.kind), h("td", { class: "said" }, told([token.agent, token.label].filter(Boolean).join(" · ") || "–"), token.remote ? h("span", { class: "quiet" }, " remote") : null, token.workspace.length ? [" ", h("code", {}, told(token.workspace.join(", ")))] : null), h("td", { class: "quiet name" }, time(token.created_at * 1000)), h("td", { class: "quiet name" }, token.expires_at ? time(token.expires_at * 1000) : "never"), h("td", {}, button("Revoke", { kind: "plain", "aria-label": plain(`Revoke ${token.id}, ${[token.agent, token.label].filter(Boolean).join(" ") || token.role}`), onclick: () => revoke(token) }))));
     const agents = [...new Set(theirs.map((each) => each.agent).filter(Boolean))];
-    return h("section", { class: "panel" }, h("h2", {}, told(name)), agents.length ? h("p", { class: "quiet" }, "Agents: ", told(agents.join(", "))) : null, h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Role", "Kind", "Agent and label", "Made", "Ends", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, rows))));
+    return h("section", { class: "panel" }, h("h2", {}, told(name)), agents.length ? h("p", { class: "quiet" }, "Agents: ", told(agents.join(", "))) : null, h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Role", "Kind", "Agent and label", "Created", "Expires", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, rows))));
   }
 
   async function revoke(token) {

@@ -1,11 +1,11 @@
-// Policy: what is in force and where it was written, what people said for longer, and two places to try things out.
+// The policy page: rules in force and their files, standing approvals, destructive calls, playground, rule drafts.
 
 import { get, post, remove } from "./api.js";
 import { button, debounce, field, h, put, renew, select, showDialog, toast } from "./dom.js";
 import { decided, facts } from "./record.js";
 import { code, count, duration, plain, shown, time, told, verdict } from "./text.js";
 
-const TABS = [["rules", "In force"], ["grants", "Standing answers"], ["destructive", "Destructive"], ["playground", "Playground"], ["draft", "Draft a rule"]];
+const TABS = [["rules", "In force"], ["grants", "Standing approvals"], ["destructive", "Destructive"], ["playground", "Playground"], ["draft", "Draft a rule"]];
 
 export function mount(main, context) {
   const given = new URLSearchParams(location.search);
@@ -20,12 +20,12 @@ export function mount(main, context) {
 
 const guarded = (place, work) => work().catch((error) => put(place, h("p", { class: "notice bad", role: "alert" }, error.message)));
 
-// --- what is in force
+// --- rules in force
 
 function rules(body) {
   const cwd = h("input", { type: "text", class: "mono", placeholder: "/home/me/code/site", spellcheck: "false" });
   const shownRules = h("div", { class: "stack" });
-  put(body, field("For calls made in this folder", cwd, "Without one: what holds everywhere, and for agents on other disks."), shownRules);
+  put(body, field("Working directory", cwd, "Without one: the rules that apply everywhere and to remote agents."), shownRules);
   const show = () => guarded(shownRules, async () => put(shownRules, layers(await get("/api/policy", { cwd: cwd.value.trim() }))));
   cwd.addEventListener("input", debounce(250, show));
   show();
@@ -34,11 +34,11 @@ function rules(body) {
 function layers(found) {
   const policies = found.policies || [];
   return [
-    found.fault ? h("p", { class: "notice bad" }, "The files as they are now are not in force: ", told(found.fault)) : null,
+    found.fault ? h("p", { class: "notice bad" }, "The policy files have an error; the previous rules stay in force: ", told(found.fault)) : null,
     (found.notices || []).map((notice) => h("p", { class: "notice warn" }, told(notice))),
     h("p", {}, "Mode ", found.modes.map((mode) => [h("strong", {}, mode), " "]), h("span", { class: "quiet" }, `· version ${found.version}`), found.workspace?.length ? [" workspace ", h("code", {}, told(found.workspace.join(", ")))] : null),
-    policies.length ? policies.map(layer) : h("section", { class: "panel" }, h("h2", {}, "Nothing is written down"), h("p", { class: "quiet" }, "The default policy holds: safe calls run, dangerous ones are asked about, destructive ones are denied.")),
-    h("p", { class: "quiet" }, "The strictest rule wins, whatever the order: a deny anywhere beats an ask anywhere beats an allow anywhere."),
+    policies.length ? policies.map(layer) : h("section", { class: "panel" }, h("h2", {}, "No rules yet; defaults apply"), h("p", { class: "quiet" }, "Safe calls run, dangerous ones need approval, destructive ones are denied.")),
+    h("p", { class: "quiet" }, "The strictest rule wins in any order: deny beats ask, ask beats allow."),
   ];
 }
 
@@ -51,10 +51,10 @@ function layer(policy) {
   return h(
     "section",
     { class: "panel" },
-    h("div", { class: "row" }, h("h2", {}, policy.layer || "user"), h("code", { class: "quiet" }, told(policy.file || "built in")), untrusted ? h("span", { class: "tag" }, "not trusted: its allow rules do not count") : null),
+    h("div", { class: "row" }, h("h2", {}, policy.layer || "user"), h("code", { class: "quiet" }, told(policy.file || "built in")), untrusted ? h("span", { class: "tag" }, "not trusted: allow rules ignored") : null),
     facts(settings),
     lists.map((effect) => h("div", { class: "rulelist" }, verdict(effect), h("ul", { class: "plainlist" }, policy[effect].map(ruleLine)))),
-    lists.length || settings.some(([, value]) => value) ? null : h("p", { class: "quiet" }, "It says nothing."),
+    lists.length || settings.some(([, value]) => value) ? null : h("p", { class: "quiet" }, "This file has no rules."),
   );
 }
 
@@ -63,7 +63,7 @@ const codes = (names) => names.map((name) => [h("code", {}, told(name)), " "]);
 function paths(policy) {
   if (!policy) return null;
   const parts = ["deny", "allow"].filter((kind) => policy[kind]?.length).map((kind) => [`${kind} `, codes(policy[kind])]);
-  if (policy.default) parts.push(`otherwise ${policy.default}`);
+  if (policy.default) parts.push(`default: ${policy.default}`);
   return parts.length ? parts : null;
 }
 
@@ -74,39 +74,39 @@ function ruleLine(rule) {
   return h("li", {}, h("code", {}, told(rule.pattern === undefined ? rule.tool : `${rule.tool}(${rule.pattern})`)), h("span", { class: "quiet" }, ` ${place}${extras ? ` · ${extras}` : ""}`), rule.reason ? h("span", {}, " ", told(rule.reason)) : null);
 }
 
-// --- what people said for longer
+// --- standing approvals
 
 function grants(body, { who }) {
   const draw = () => guarded(body, async () => {
     const { grants: found } = await get("/api/grants");
-    renew(body, found, () => (found.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Answer", "Covers", "For", "Ends", "By", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, found.map(row)))) : h("div", { class: "empty" }, h("p", { class: "big" }, "Nothing stands."), h("p", { class: "quiet" }, "Answers for a session, for a time or for always are listed here, and can be taken back."))));
+    renew(body, found, () => (found.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Answer", "Covers", "For", "Expires", "By", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, found.map(row)))) : h("div", { class: "empty" }, h("p", { class: "big" }, "No standing approvals"), h("p", { class: "quiet" }, "Approvals for a session, for a time or for good appear here; you can revoke them."))));
   });
-  const row = (grant) => h("tr", {}, h("td", {}, verdict(grant.verdict)), h("td", { class: "said" }, grant.pattern ? h("code", {}, told(grant.pattern)) : h("span", {}, "exactly one call ", grant.requestId ? h("a", { href: `/audit?approval=${encodeURIComponent(grant.requestId)}` }, "in the audit log") : h("code", { class: "quiet" }, (grant.digest || "").slice(0, 12))), grant.destructive ? h("span", { class: "tier destructive" }, "also destructive") : null), h("td", { class: "quiet for" }, told([who.userId === grant.userId ? "" : grant.userId, grant.agentId, grant.sessionId ? `session ${grant.sessionId}` : ""].filter(Boolean).join(" · "))), h("td", { class: "quiet name" }, grant.expiresAt ? time(grant.expiresAt) : grant.scope === "session" ? "with the session" : "no end"), h("td", { class: "quiet name" }, told(grant.by), " ", time(grant.createdAt)), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${plain(grant.pattern || grant.id)}`, onclick: () => revoke(grant) })));
-  const revoke = (grant) => remove(`/api/grants/${encodeURIComponent(grant.id)}`).then(() => { toast("Revoked: it will be asked again."); draw(); }, (error) => toast(error.message, { bad: true }));
+  const row = (grant) => h("tr", {}, h("td", {}, verdict(grant.verdict)), h("td", { class: "said" }, grant.pattern ? h("code", {}, told(grant.pattern)) : h("span", {}, "exactly one call ", grant.requestId ? h("a", { href: `/audit?approval=${encodeURIComponent(grant.requestId)}` }, "in the audit log") : h("code", { class: "quiet" }, (grant.digest || "").slice(0, 12))), grant.destructive ? h("span", { class: "tier destructive" }, "also destructive") : null), h("td", { class: "quiet for" }, told([who.userId === grant.userId ? "" : grant.userId, grant.agentId, grant.sessionId ? `session ${grant.sessionId}` : ""].filter(Boolean).join(" · "))), h("td", { class: "quiet name" }, grant.expiresAt ? time(grant.expiresAt) : grant.scope === "session" ? "with the session" : "never"), h("td", { class: "quiet name" }, told(grant.by), " ", time(grant.createdAt)), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${plain(grant.pattern || grant.id)}`, onclick: () => revoke(grant) })));
+  const revoke = (grant) => remove(`/api/grants/${encodeURIComponent(grant.id)}`).then(() => { toast("Revoked: you'll be asked again."); draw(); }, (error) => toast(error.message, { bad: true }));
   draw();
 }
 
-// --- what can not be undone
+// --- destructive calls
 
 function destructive(body, { who }) {
   const enabled = h("div", { class: "stack" });
   const blocked = h("div", {});
   const agent = h("input", { type: "text", placeholder: "claude-code", required: true });
   const minutes = select([["5", "5 minutes"], ["15", "15 minutes"], ["60", "an hour"]], "15");
-  const form = h("form", { class: "panel" }, h("h2", {}, "Ask instead of blocking, for a while"), h("p", { class: "quiet" }, "Calls that can not be undone are blocked. For a while they can be asked about instead; that alone allows nothing."), h("div", { class: "fields3" }, field("All calls of this agent", agent), field("For", minutes), h("div", { class: "stacked" }, button("Ask about them", { type: "submit" }))));
+  const form = h("form", { class: "panel" }, h("h2", {}, "Ask instead of blocking, for a while"), h("p", { class: "quiet" }, "Assent blocks calls that can't be undone. You can be asked about them instead for a while; you still decide each one."), h("div", { class: "fields3" }, field("All calls of this agent", agent), field("For", minutes), h("div", { class: "stacked" }, button("Ask about them", { type: "submit" }))));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     confirm(h("p", {}, "All destructive calls of ", h("strong", {}, told(agent.value.trim())), "."), agent.value.trim(), () => enable({ agentId: agent.value.trim(), minutes: Number(minutes.value) }));
   });
-  const enable = (wish) => post("/api/destructive", wish).then(() => { toast("They are asked about now, until the time is up."); draw(); }, (error) => toast(error.message, { bad: true }));
-  put(body, enabled, form, h("section", { class: "panel" }, h("h2", {}, "Blocked lately"), blocked));
+  const enable = (wanted) => post("/api/destructive", wanted).then(() => { toast(`You'll be asked for the next ${count(wanted.minutes, "minute")}`); draw(); }, (error) => toast(error.message, { bad: true }));
+  put(body, enabled, form, h("section", { class: "panel" }, h("h2", {}, "Recently blocked"), blocked));
 
-  // Whoever enables it says so by typing a word, not by a click that may have been meant for something else.
+  // Confirm by typing a word: a click may have been meant for something else.
   function confirm(subject, word, action) {
     const typed = h("input", { type: "text", class: "mono", autocomplete: "off", spellcheck: "false" });
     const yes = button("Ask about it", { kind: "refuse", disabled: true, type: "submit" });
     typed.addEventListener("input", () => (yes.disabled = typed.value.trim() !== word));
-    const asked = h("form", { class: "stack" }, subject, h("p", {}, "It can not be undone once it is allowed and has run."), field(["Type ", h("code", {}, shown(word)), " to confirm"], typed), h("div", { class: "row end" }, button("Cancel", { onclick: () => box.close() }), yes));
+    const asked = h("form", { class: "stack" }, subject, h("p", {}, "If you allow the call, it can't be undone."), field(["Type ", h("code", {}, shown(word)), " to confirm"], typed), h("div", { class: "row end" }, button("Cancel", { onclick: () => box.close() }), yes));
     const box = showDialog(h("dialog", { "aria-label": "Ask instead of blocking?" }, h("h2", {}, "Ask instead of blocking?"), asked));
     asked.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -119,7 +119,7 @@ function destructive(body, { who }) {
 
   const once = (event) => {
     const word = (event.text.split(/\s+/)[0] || event.tool).slice(0, 40);
-    confirm([h("p", {}, "This one call, once, within five minutes:"), code(event.text, { render: (text, start, end) => told(text.slice(start, end)) })], word, () => enable({ digest: event.digest, minutes: 5 }));
+    confirm([h("p", {}, "This call, once, within five minutes:"), code(event.text, { render: (text, start, end) => told(text.slice(start, end)) })], word, () => enable({ digest: event.digest, minutes: 5 }));
   };
 
   function draw() {
@@ -129,7 +129,7 @@ function destructive(body, { who }) {
     });
     guarded(blocked, async () => {
       const { events } = await get("/api/audit", { tier: "destructive", verdict: "deny", type: "permission.evaluated", user: who.role === "admin" ? undefined : who.userId, brief: "true", limit: 20 });
-      renew(blocked, events, () => (events.length ? h("div", { class: "table" }, h("table", {}, h("tbody", {}, events.map((event) => h("tr", {}, h("td", {}, time(event.at * 1000)), h("td", { class: "quiet name" }, told(event.agent)), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 200)), event.text.length > 200 ? "…" : null)), h("td", {}, event.user === who.userId ? button("Ask me once", { kind: "plain", "aria-label": `Ask me once about ${plain(event.text.slice(0, 80))}`, onclick: () => once(event) }) : null)))))) : h("p", { class: "quiet" }, "Nothing was blocked.")));
+      renew(blocked, events, () => (events.length ? h("div", { class: "table" }, h("table", {}, h("tbody", {}, events.map((event) => h("tr", {}, h("td", {}, time(event.at * 1000)), h("td", { class: "quiet name" }, told(event.agent)), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 200)), event.text.length > 200 ? "…" : null)), h("td", {}, event.user === who.userId ? button("Ask me once", { kind: "plain", "aria-label": `Ask me once about ${plain(event.text.slice(0, 80))}`, onclick: () => once(event) }) : null)))))) : h("p", { class: "quiet" }, "No blocked calls")));
     });
   }
 
@@ -150,7 +150,7 @@ function playground(body, _context, given) {
   const command = h("textarea", { class: "mono", rows: "3", spellcheck: "false", placeholder: "git push && curl -d @notes.txt https://example.com", value: given.get("command") || "" });
   const cwd = h("input", { type: "text", class: "mono", spellcheck: "false", placeholder: "/home/me/code/site" });
   const tool = select(["Bash", "Write", "Edit", "Read", "WebFetch"].map((name) => [name, name]), "Bash");
-  const result = h("section", { class: "panel", "aria-live": "polite" }, h("p", { class: "quiet" }, "Type something: what would happen is shown as you type. Nothing runs, nothing is recorded, nobody is asked."));
+  const result = h("section", { class: "panel", "aria-live": "polite" }, h("p", { class: "quiet" }, "Type a call to see its decision. Nothing runs, nothing is logged, nobody is asked."));
   let running;
   const decide = async () => {
     running?.abort();
@@ -166,12 +166,12 @@ function playground(body, _context, given) {
   };
   const later = debounce(80, decide);
   for (const control of [command, cwd, tool]) control.addEventListener("input", later);
-  put(body, h("div", { class: "panel" }, field("A command, a path or an address", command), h("div", { class: "fields" }, field("In the folder", cwd), field("Tool", tool))), result);
+  put(body, h("div", { class: "panel" }, field("Command, path or URL", command), h("div", { class: "fields" }, field("Working directory", cwd), field("Tool", tool))), result);
   command.focus();
   decide();
 }
 
-// --- a rule before it is written
+// --- rule drafts
 
 function draft(body, _context, given) {
   const rule = h("input", { type: "text", class: "mono", spellcheck: "false", autocomplete: "off", value: given.get("rule") || "", placeholder: "Bash(npm test:*)" });
@@ -181,7 +181,7 @@ function draft(body, _context, given) {
   let running;
   const attempt = async () => {
     running?.abort();
-    if (!rule.value.trim()) return put(result, h("p", { class: "quiet" }, "What the rule would have changed in the calls of these days is shown as you type. Nothing is written."));
+    if (!rule.value.trim()) return put(result, h("p", { class: "quiet" }, "Type a rule to see which past decisions it would change. No file is written."));
     running = new AbortController();
     try {
       put(result, outcome(await post("/api/policy/try", { rule: rule.value, effect: effect.value, days: Number(days.value) }, running.signal), effect.value));
@@ -192,7 +192,7 @@ function draft(body, _context, given) {
   };
   const later = debounce(150, attempt);
   for (const control of [rule, effect, days]) control.addEventListener("input", later);
-  put(body, h("div", { class: "panel" }, h("div", { class: "fields3" }, field("Rule", rule), field("Effect", effect), field("Held against", days))), result);
+  put(body, h("div", { class: "panel" }, h("div", { class: "fields3" }, field("Rule", rule), field("Effect", effect), field("Compare with", days))), result);
   rule.focus();
   attempt();
 }
@@ -201,10 +201,10 @@ function outcome(found, effect) {
   const yaml = `permissions:\n  ${effect}:\n    - ${JSON.stringify(found.rule)}\n`;
   const rows = found.changes.map((each) => h("tr", {}, h("td", { class: "said" }, h("code", {}, told(each.command.slice(0, 300)), each.command.length > 300 ? "…" : null)), h("td", { class: "quiet name" }, told(each.agent)), h("td", { class: "number" }, each.count), h("td", { class: "name" }, verdict(each.before), " → ", verdict(each.after))));
   return [
-    h("p", {}, h("strong", {}, found.changed ? `It would have changed ${count(found.changed, "decision")}` : "It would have changed nothing"), ` of ${count(found.calls, "call")}${found.whole ? "" : " (the latest ones)"}, ${found.asked.toLocaleString("en")} of which are asked about today.`),
+    h("p", {}, h("strong", {}, found.changed ? `Changes ${count(found.changed, "decision")}` : "Changes no decision"), ` of ${count(found.calls, "call")}${found.whole ? "" : " (the latest ones)"}, ${found.asked.toLocaleString("en")} of which are asked about today.`),
     rows.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Call", "Agent", "Times", "Decision"].map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows))) : null,
-    found.changed > found.changes.reduce((sum, each) => sum + each.count, 0) ? h("p", { class: "quiet" }, "These are the latest of them.") : null,
-    h("section", { class: "panel" }, h("h2", {}, "To have it, write into your assent.yaml"), h("pre", { class: "code" }, yaml), h("p", { class: "quiet" }, "No page writes policy files. The daemon reads yours again as soon as it is saved.")),
+    found.changed > found.changes.reduce((sum, each) => sum + each.count, 0) ? h("p", { class: "quiet" }, "Only the latest are listed.") : null,
+    h("section", { class: "panel" }, h("h2", {}, "To use the rule, add it to your assent.yaml"), h("pre", { class: "code" }, yaml), h("p", { class: "quiet" }, "The dashboard never writes policy files. The daemon reloads yours when you save it.")),
   ];
 }
 

@@ -1,11 +1,11 @@
-// One record of the log, whole: what was decided and why, by which rule of which file, and its place in the chain.
+// One record of the audit log: the decision, its rules and opinions, and its place in the hash chain.
 
 import { get } from "./api.js";
 import { button, h, put, showDialog } from "./dom.js";
 import { code, count, shown, stakes, tier, time, told, verdict } from "./text.js";
 import { tree } from "./tree.js";
 
-// What was heard about a call: every opinion, also those that lost, and why they did.
+// All opinions about a call, with why the overruled ones lost.
 export function opinions(decision) {
   const rank = { allow: 0, ask: 1, deny: 2 };
   const rows = decision.opinions.map((each) => {
@@ -24,21 +24,21 @@ export function opinions(decision) {
       lost ? h("span", { class: "quiet" }, ` (${lost})`) : null,
     );
   });
-  return rows.length ? h("ul", { class: "plainlist" }, rows) : h("p", { class: "quiet" }, "Nobody had anything to say.");
+  return rows.length ? h("ul", { class: "plainlist" }, rows) : h("p", { class: "quiet" }, "No rule applied.");
 }
 
 const rule = (text) => h("li", {}, h("code", {}, told(text)));
 
-// A decision in full, as a page's section.
+// A whole decision as a section of a page.
 export function decided(decision) {
   const word = wordOf(decision);
   return [
     h("p", { class: "ruling" }, verdict(word), " ", tier(decision.reading.tier, { decision: word, source: decision.decision_source }), " ", stakes(decision.stakes), " ", told(decision.decision_reason)),
     h("h3", {}, "What it would do"),
     tree(decision.reading.operations),
-    decision.reading.unreadable ? h("p", { class: "notice warn" }, "A part could not be read: ", told(decision.reading.unreadable)) : null,
+    decision.reading.unreadable ? h("p", { class: "notice warn" }, "Contains a part that Assent doesn't analyse: ", told(decision.reading.unreadable)) : null,
     decision.rule_refs.length ? [h("h3", {}, "Rules that decided"), h("ul", { class: "plainlist" }, decision.rule_refs.map(rule))] : null,
-    h("h3", {}, "Who was heard"),
+    h("h3", {}, "Opinions"),
     opinions(decision),
     h("p", { class: "quiet" }, `Decided by ${decision.decision_source}, mode ${decision.mode}, policy ${decision.policy_version}`, decision.boundary ? [", inside ", h("code", {}, decision.boundary.name)] : null, "."),
   ];
@@ -53,9 +53,9 @@ export function wordOf(decision) {
 function chain(event, link) {
   const sealed = link.sealedAt ? ["sealed ", time(link.sealedAt), `, with record ${link.sealedBy} of its writer`] : "not sealed yet";
   return [
-    h("h3", {}, "Its place in the chain"),
-    h("p", { class: link.holds ? "notice good" : "notice bad" }, link.holds ? "Its hash follows from the record before it." : "Its hash does NOT follow from the record before it: the log was changed."),
-    facts([["Position", `${event.position}, number ${event.seq} of writer ${event.writer}`], ["Seal", sealed], ["Hash", h("code", {}, event.hash)], ["Before it", h("code", {}, link.previous)]]),
+    h("h3", {}, "Place in the hash chain"),
+    h("p", { class: link.holds ? "notice good" : "notice bad" }, link.holds ? "The hash matches the previous record." : "The hash does NOT match the previous record: the log was changed."),
+    facts([["Position", `${event.position}, number ${event.seq} of writer ${event.writer}`], ["Seal", sealed], ["Hash", h("code", {}, event.hash)], ["Previous hash", h("code", {}, link.previous)]]),
   ];
 }
 
@@ -66,7 +66,7 @@ function payloadRows(payload) {
 }
 
 export async function openRecord(position) {
-  const body = h("div", { class: "sheetbody" }, h("p", { class: "quiet" }, "Looking …"));
+  const body = h("div", { class: "sheetbody" }, h("p", { class: "quiet" }, "Loading…"));
   const box = h("dialog", { class: "sheet", "aria-label": `Record ${position}` }, h("div", { class: "title" }, h("h2", {}, `Record ${position}`), h("span", { class: "gap" }), button("Close", { kind: "plain", key: "Esc", onclick: () => box.close() })), body);
   showDialog(box);
   try {
@@ -87,7 +87,7 @@ export async function openRecord(position) {
   }
 }
 
-// A line of a list of records.
+// One row of the table of records.
 export function line(event, show = openRecord) {
   const at = h("button", { type: "button", class: "plain when", "aria-label": `Record ${event.position}`, onclick: () => show(event.position) }, time(event.at * 1000));
   const cells = [h("td", {}, at), h("td", { class: "quiet name" }, told(event.agent)), h("td", { class: "mono" }, told(event.tool)), h("td", { class: "name" }, event.verdict ? verdict(event.verdict) : h("span", { class: "quiet" }, event.type.replace(/^permission\./, "").replace(".", " "))), h("td", {}, event.tier ? tier(event.tier, { decision: event.verdict, source: event.source }) : null), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 300)), event.text.length > 300 ? "…" : null))];

@@ -1,9 +1,9 @@
-// Text as it really is: what is invisible, or moves what is visible, is written out; what is cut says so.
+// Show text faithfully: invisible and reordering characters are escaped, and shortened text says so.
 
 import { h } from "./dom.js";
 
 const UNKNOWN = "\ufdd0";
-// The same as the daemon's own list: controls, formats, surrogates, private and unassigned, odd spaces, traceless marks.
+// The same list as the daemon's: controls, formats, surrogates, private and unassigned, odd spaces, invisible marks.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|(?! )\p{Zs}/u;
 const ODD = /[^\n\x20-\x7e]/u;
 const LURKING = new RegExp(`(?![\n${UNKNOWN}])(?:${HIDDEN.source})`, "u");
@@ -11,7 +11,7 @@ const SHORT = { "\t": "\\t", "\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\b": "\\b
 const LONG = 2000;
 const LINES = 40;
 const NAME = { longest: 240, lines: 4 };
-const MANY = 20000; // an element for each of so many characters would take a page down
+const MANY = 20000; // above this, one element per odd character would freeze the page
 
 function escapeOf(char) {
   if (SHORT[char]) return SHORT[char];
@@ -21,18 +21,18 @@ function escapeOf(char) {
 
 const nameOf = (char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
-// A mark on nothing it belongs to, or the third on one letter: these can strike through, or pile up over, their neighbours.
+// A combining mark without a letter, or the third on one letter: these can cover the characters around them.
 const PILED = /(?<=^|[^\p{L}\p{M}])\p{M}+|(?<=\p{M}{2})\p{M}+/gu;
 const MARK = /\p{M}/u;
 
-// Where in a text marks are piled up.
+// Offsets of piled-up combining marks.
 function piles(text) {
   const found = new Set();
   if (MARK.test(text)) for (const { index, 0: run } of text.matchAll(PILED)) for (let at = 0; at < run.length; at++) found.add(index + at);
   return found;
 }
 
-// What one character is: itself, one that may only look like another, or one that hides.
+// Classify a character: plain, foreign (may look like another) or escaped (invisible).
 function kindOf(char, ours) {
   if (char === "\n" || (char >= " " && char <= "~") || ours.includes(char)) return "";
   return HIDDEN.test(char) ? "escaped" : "foreign";
@@ -45,7 +45,7 @@ function node(kind, run) {
   return h("span", { class: kind, title: `${names}, invisible` }, [...run].map(escapeOf).join(""));
 }
 
-// The text as nodes. A letter beyond ASCII is underlined: it may only look like the one it is taken for.
+// The text as nodes. Characters beyond ASCII are underlined: they may only look like another.
 export function shown(text, ours = "") {
   if (!ODD.test(text)) return [text];
   if (text.length > MANY) return [spell(text)];
@@ -65,7 +65,7 @@ export function shown(text, ours = "") {
   return run ? [...nodes, node(before, run)] : nodes;
 }
 
-// Text that the daemon wrote about a call: `…` stands for what is only known when it runs.
+// Text that the daemon wrote about a call: `…` stands for a value known only at run time.
 export const told = (text) => shown(String(text ?? "").replaceAll(UNKNOWN, "…"), "…·–“”");
 
 // The same as a string, for titles and notifications.
@@ -78,10 +78,10 @@ function spell(text) {
 
 export const isOdd = (text) => ODD.test(text) && (LURKING.test(text) || text.search(PILED) >= 0);
 
-// The beginning of a text, for where there is no room for more.
+// The beginning of a text, for a small space.
 export const brief = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
-// How much of a text is shown at first: empty lines are as good for pushing the rest out of sight as words are.
+// How much of a text is shown at first. Lines count too: empty ones can push the rest off the screen.
 function cutOf(text, { longest = LONG, lines = LINES }) {
   let end = -1;
   for (let line = 0; line < lines && end < longest; line++) {
@@ -95,7 +95,7 @@ export const isLong = (text, limits = {}) => cutOf(text, limits) < text.length;
 
 const linesOf = (text) => text.split("\n").length;
 
-// Where the end of a text begins, of which the beginning is shown: as many lines, or characters, as a quarter of that.
+// Where the tail of a shortened text begins: a quarter as many lines or characters as its beginning has.
 function tailOf(text, end, { longest = LONG, lines = LINES }) {
   let start = text.length;
   for (let line = 0; line < Math.ceil(lines / 4) && start > 0; line++) start = text.lastIndexOf("\n", start - 1);
@@ -105,7 +105,7 @@ function tailOf(text, end, { longest = LONG, lines = LINES }) {
 const MOST_GRAVE = 8;
 const LINE = 200;
 
-// The lines left out in which something stands that is not safe, each with its number.
+// The omitted lines that contain something not safe, with their numbers.
 function graveLines(text, places, end, start) {
   const found = new Map();
   for (const at of places) {
@@ -117,8 +117,8 @@ function graveLines(text, places, end, start) {
   return [...found.values()].sort(([, a], [, b]) => a - b);
 }
 
-// A block of code; of what is long the beginning, the end and what matters in between is shown. It says how much is
-// missing, and can be had whole. `render` gives the nodes of a piece of a text; `grave` where what matters stands.
+// A block of code. A long one shows its beginning, its end and the grave lines between, says how much is missing and
+// can be expanded. `render` returns the nodes of a slice; `grave` the offsets of the grave parts.
 export function code(text, { render = (whole, start, end) => shown(whole.slice(start, end)), grave = () => [], ...limits } = {}) {
   const block = h("pre", { class: "code", tabindex: "0" });
   const end = cutOf(text, limits);
@@ -140,7 +140,7 @@ export function code(text, { render = (whole, start, end) => shown(whole.slice(s
     block.focus();
     block.dispatchEvent(new CustomEvent("expanded", { bubbles: true }));
   };
-  const note = h("span", {}, `The beginning and the end are shown: ${(all - left).toLocaleString("en")} of ${all.toLocaleString("en")} ${what}. `);
+  const note = h("span", {}, `Shows the beginning and the end: ${(all - left).toLocaleString("en")} of ${all.toLocaleString("en")} ${what}. `);
   const gap = (words = "…") => h("span", { class: "cut" }, `\n${words}\n`);
   const between = graveLines(text, grave(text), end, start).flatMap(([number, from, to]) => [gap(`… line ${number.toLocaleString("en")}:`), ...render(text, from, to)]);
   block.append(...render(text, 0, end), ...between, gap(`… ${left.toLocaleString("en")} ${what} left out …`), ...render(text, start, text.length));
@@ -148,7 +148,7 @@ export function code(text, { render = (whole, start, end) => shown(whole.slice(s
   return h("div", { class: "long" }, block, h("p", { class: "notice" }, note, more));
 }
 
-// A name, of a file or a machine, as the daemon tells it.
+// A file or host name from the daemon.
 export function named(text, properties = {}) {
   if (!isLong(text, NAME)) return h("code", properties, told(text));
   return code(text, { ...NAME, render: (whole, start, end) => told(whole.slice(start, end)) });
@@ -177,13 +177,13 @@ export function time(milliseconds) {
 
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
-// How grave a call is. Only what was allowed without a question looks safe.
+// The tier of a call. Only a call allowed without a question is shown as safe.
 export function tier(name, { decision = "ask", source = "" } = {}) {
   if (name !== "safe" || (["allow", "sandboxed"].includes(decision) && source !== "person")) return h("span", { class: `tier ${name}` }, name);
   return decision === "ask" ? h("span", { class: "tier asked" }, "asked") : null;
 }
 
-// What is at stake, each as its own mark.
+// One mark per stake.
 export const stakes = (names) => (names || []).map((name) => h("span", { class: `stake ${name.replaceAll(" ", "-")}` }, name));
 
 export const verdict = (word) => h("span", { class: `verdict ${word}` }, word);

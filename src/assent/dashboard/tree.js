@@ -1,4 +1,4 @@
-// What a call would do, as a tree: each operation below the command it belongs to, or the layer it was found behind.
+// The operations of a call as a tree: each below its command, or below the layer that contains it.
 
 import { h } from "./dom.js";
 import { named, told } from "./text.js";
@@ -8,7 +8,7 @@ const RANK = { safe: 0, dangerous: 1, destructive: 2 };
 
 const programOf = (text) => text.trim().split(/\s+/)[0].split("/").pop();
 
-// What is there twice counts once; where the same command comes twice, it is run twice.
+// Drop repeated operations, except commands: the same command twice runs twice.
 function distinct(operations) {
   const seen = new Set();
   const isNew = ({ kind, resource, reason, owner, through }) => kind === "command.execute" || seen.size < seen.add(JSON.stringify([kind, resource, reason, owner, through])).size;
@@ -59,10 +59,10 @@ function branch(node) {
     h("span", { class: "unseen" }, `${tier}: `),
     VERBS[kind] ? `${VERBS[kind]} ` : null,
     named(resource),
-    target && target !== resource ? h("span", { class: "warn" }, " really ", named(target)) : null,
+    target && target !== resource ? h("span", { class: "warn" }, " links to ", named(target)) : null,
     h("span", { class: "quiet" }, " ", told(reason)),
     impact ? h("div", { class: "quiet" }, "impact: ", told(impact)) : null,
-    rollback ? h("div", { class: "quiet" }, "to undo it: ", told(rollback)) : null,
+    rollback ? h("div", { class: "quiet" }, "to undo: ", told(rollback)) : null,
     inner,
   );
 }
@@ -77,7 +77,7 @@ export function tree(operations) {
   return box;
 }
 
-// What it touches, at a glance: files written and read, files run, machines contacted.
+// Group the resources: files written, run and read, hosts contacted.
 export function touched(operations) {
   const of = (kind) => {
     const found = new Map();

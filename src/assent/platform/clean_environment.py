@@ -1,4 +1,4 @@
-"""An environment that no project had a hand in: without what turns programs, and without what leads into a project."""
+"""Remove environment variables that a project may have set: those that hijack programs or point into the project."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH117
@@ -22,12 +22,12 @@ _OWN = frozenset(
         *("GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"),
     )
 )
-"""Where a user has their own things: it stays, unless it leads into the project."""
+"""Variables that name the user's own folders: kept, unless they point into the project."""
 _FAMILIES = ("XDG_", "npm_config_", "NPM_CONFIG_")
 
 
 def scrub(environ: Mapping[str, str], root: str, keep: Collection[str] = ()) -> dict[str, str]:
-    """Return what an agent that works in this project may be started with; `keep` names what stays all the same."""
+    """Return the environment for an agent in this project; `keep` names variables to keep anyway."""
     found = {}
     for name, value in environ.items():
         if name not in keep and name == "PATH":
@@ -44,7 +44,7 @@ def _is_fine(name: str, value: str, root: str) -> bool:
 
 
 def _leads_into(value: str, root: str) -> bool:
-    """Tell whether a value names something in the project, or something that depends on where one stands."""
+    """Return whether a value names a path in the project or a relative one."""
     words = (value, *value.replace(":", " ").replace("=", " ").split())
     if any(word.startswith((".", "~/..")) or "$" in word for word in words):
         return True
@@ -52,6 +52,6 @@ def _leads_into(value: str, root: str) -> bool:
 
 
 def _outside(path: str, root: str) -> str:
-    """Return a search path without the project, and without folders that depend on where one stands."""
+    """Return a search path without folders of the project and relative ones."""
     parts = [part for part in path.split(os.pathsep) if os.path.isabs(part)]
     return os.pathsep.join(part for part in parts if not within(os.path.realpath(part), root))

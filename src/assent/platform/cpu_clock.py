@@ -1,4 +1,4 @@
-"""How much processor time this thread has taken, told often and cheaply.
+"""The processor time of this thread, cheap enough to read often.
 
 The kernel's own answer takes longer than much of what is measured by it. Between two of them, no more can have been
 taken than passed on the wall, so that is added: what is told is off by a few milliseconds at most.
@@ -22,7 +22,7 @@ _asked = _Asked()
 
 
 def processor_time() -> float:
-    """Return the seconds of processor time that this thread has taken, or up to `EXACT` more."""
+    """Return this thread's processor time in seconds, at most `EXACT` too high."""
     now = time.perf_counter()
     passed = now - _asked.at
     if passed < EXACT:

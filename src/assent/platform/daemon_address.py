@@ -1,4 +1,4 @@
-"""Where the daemon of this user is found: its socket and its owner's token, both in Assent's home."""
+"""The address of this user's daemon: socket and owner's token in Assent's home."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 SOCKET_NAME = "assent.sock"
 ASK_FOLDER = "ask"
-"""Holds a second socket of the same name, over which one can ask and nothing else, whatever one's token."""
+"""The folder of a second socket that accepts only requests of agents, whatever the token."""
 TOKEN_FILE = "token"  # noqa: S105 - a file's name
-"""What the command line of the owner answers with."""
+"""The token of the owner's command line."""
 _LONGEST = 100
-"""Names longer than this do not fit into a socket's address."""
+"""The longest path that fits into a socket address."""
 
 
 @contextlib.contextmanager
 def short_name(folder: str) -> Iterator[str]:
-    """Lend a folder's name that fits into a socket's address, however long the real one is."""
+    """Yield a path of the folder that is short enough for a socket address."""
     if len(os.fsencode(folder)) + len(SOCKET_NAME) < _LONGEST:
         yield folder
         return

@@ -1,4 +1,4 @@
-"""The world as one decision sees it, looked up here so that reading and deciding need not look."""
+"""Collect the facts about the machine that decisions need, so that analysis and policy do no I/O."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH113, PTH115, PTH116, PTH117, PTH118, PTH119, PTH120
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 ENDPOINTS = ("127.0.0.1:7422", "localhost:7422", "[::1]:7422")
 MOST_NAMES = 10_000
-"""Names in a folder that are looked through."""
+"""The most names of a folder that are searched."""
 MOST_LISTED = 50_000
-"""Names in a folder that are listed."""
+"""The most names of a folder that are listed."""
 MOST_LINKS = 40
-"""Links that are followed on the way to one file, as by the kernel."""
+"""The most symbolic links that are followed, as in the kernel."""
 HOOKS_FILE = "hooks.json"
 CASE_INSENSITIVE = sys.platform in ("darwin", "win32")
 
@@ -46,7 +46,7 @@ def observe(
     now: Callable[[], float] = time.time,
     managed_file: str = MANAGED_FILE,
 ) -> Facts:
-    """Look at the world. What Assent owns is looked up again only when the disk says that it changed."""
+    """Return the facts. Assent's own files are read again only if their stat data changed."""
     home, watched = _watched(managed_file, *map(environ.get, _VARIABLES))
     paths, files = _own_places(watched, tuple(map(_stamp, watched)))
     return Facts(
@@ -71,25 +71,25 @@ def observe(
 
 @functools.lru_cache(maxsize=16)
 def _search_path(path: str) -> tuple[str, ...]:
-    """Split a search path; an empty part is the current folder."""
+    """Split a search path; an empty part is the working directory."""
     return tuple(dict.fromkeys(part or "." for part in path.split(os.pathsep))) if path else ()
 
 
 def is_program(path: str) -> bool:
-    """Tell whether a file is a program."""
+    """Return whether a file is executable."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def exists(path: str) -> bool:
-    """Tell whether a path leads to something; a link into nowhere does not."""
+    """Return whether a path exists; a dangling link does not."""
     try:
-        return os.access(path, os.F_OK)  # sooner than `stat`, which raises where nothing is
+        return os.access(path, os.F_OK)  # faster than `stat`, which raises for a missing file
     except ValueError:
         return False
 
 
 def has_dashes(folder: str) -> bool | None:
-    """Tell whether a folder holds a name that starts with a dash; None if it can not be told, or not quickly."""
+    """Return whether a folder has a name that starts with a dash; None if unknown or too many names."""
     try:
         with os.scandir(folder) as names:
             for seen, entry in enumerate(names):
@@ -103,7 +103,7 @@ def has_dashes(folder: str) -> bool | None:
 
 
 def list_names(folder: str) -> list[tuple[str, bool]] | None:
-    """List the names in a folder, and which of them are folders; None if that can not be told, or not quickly."""
+    """Return the names in a folder and which are folders; None if unknown or too many."""
     found: list[tuple[str, bool]] = []
     try:
         with os.scandir(folder) as names:
@@ -120,7 +120,7 @@ def list_names(folder: str) -> list[tuple[str, bool]] | None:
 
 
 class Observer:
-    """Looks at the world for a long-running process: at the clock each time, at what Assent owns once a second."""
+    """Collects facts for a long-running process: the time at each call, Assent's files once a second."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ, *, now: Callable[[], float] = time.time) -> None:
         self._environ = dict(environ)
@@ -129,7 +129,7 @@ class Observer:
         self._facts = Facts()
 
     def __call__(self) -> Facts:
-        """Return the facts as of this second."""
+        """Return the current facts."""
         now = self._now()
         if int(now) != self._second:
             self._facts, self._second = observe(self._environ, now=lambda: now), int(now)
@@ -146,7 +146,7 @@ def _stamp(path: str) -> _Stamp:
 
 @functools.lru_cache(maxsize=16)
 def _watched(managed: str, *values: str | None) -> tuple[str | None, tuple[str, ...]]:
-    """Name the home and the paths to keep an eye on, once for each state of the environment."""
+    """Return the home and the paths to watch, cached by environment."""
     environ = {name: value for name, value in zip(_VARIABLES, values, strict=True) if value is not None}
     ours = assent_home(environ)
     return user_home(environ), (ours, os.path.join(ours, HOOKS_FILE), managed, user_file(environ))
@@ -163,10 +163,10 @@ def _own_places(watched: tuple[str, ...], _stamps: tuple[_Stamp, ...]) -> tuple[
 
 @functools.cache
 def _program() -> tuple[str, ...]:
-    """Name what runs as Assent: the program beside this interpreter, what starts it by another name, its code."""
+    """Return the files that run as Assent: its programs, other names of them, and its code."""
     beside = os.path.join(os.path.dirname(sys.executable), "assent")
     code = os.path.dirname(os.path.dirname(__file__))
-    # From a checkout it is what somebody works on, and no installation.
+    # A checkout is under development, not an installation.
     found = [code] if os.path.basename(os.path.dirname(code)) in _INSTALLED else []
     if not is_program(beside):
         return tuple(found)
@@ -176,7 +176,7 @@ def _program() -> tuple[str, ...]:
 
 
 def _find_links(path: str) -> list[str]:
-    """List the symbolic links on the way to a path that could be replaced, and with them what is found there."""
+    """Return the symbolic links on the way to a path: replacing one changes what the path means."""
     found: list[str] = []
     at, parts = "/", path.split("/")[::-1]
     while parts and len(found) < MOST_LINKS:
@@ -194,7 +194,7 @@ def _find_links(path: str) -> list[str]:
 
 
 def _both_names(paths: Iterable[str]) -> tuple[str, ...]:
-    """List each path as it is written and as the disk knows it."""
+    """Return each path as written and resolved."""
     names = [name for path in paths for name in (path, follow_links(path)) if name is not None]
     return tuple(dict.fromkeys(names))
 
@@ -208,6 +208,6 @@ def _read_hooks(path: str) -> list[str]:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         files = [""]
     if not all(os.path.isabs(file) for file in files):
-        message = "This file is damaged: expected a list of absolute paths."
+        message = "the file is damaged: expected a list of absolute paths"
         raise ConfigError(message, file=path, suggestion="delete it and run `assent init` for each agent again")
     return files

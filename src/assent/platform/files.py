@@ -1,4 +1,4 @@
-"""The disk under the configuration: bounded reads that never wait, writes that are whole or not at all."""
+"""Read and write configuration files: bounded reads that never block, atomic writes."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH101, PTH103, PTH105, PTH108, PTH114, PTH115, PTH116, PTH118, PTH120, PTH123
@@ -20,21 +20,21 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Content(msgspec.Struct, frozen=True):
-    """A file's bytes, and what the disk says of the very file they were read from."""
+    """A file's bytes and the stat data of the same open file."""
 
     data: bytes
     status: os.stat_result
 
 
 def find_file(path: str, *, follow: bool = True) -> Content | None:
-    """Read a file; None if there is nothing by that name. Anything else in its place is an error."""
-    # O_NONBLOCK: a pipe put in the file's place must not make anyone wait.
+    """Read a file; None if it does not exist. Anything but a regular file is an error."""
+    # O_NONBLOCK: a pipe in place of the file must not block.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path):
-            raise ConfigError("This is a symbolic link to nothing.", file=path) from None
+            raise ConfigError("dangling symbolic link", file=path) from None
         return None
     except (OSError, ValueError) as error:
         raise ConfigError(_describe(error), file=path) from None
@@ -45,15 +45,15 @@ def find_file(path: str, *, follow: bool = True) -> Content | None:
 
 
 def read_file(path: str, *, follow: bool = True) -> Content:
-    """Read a file that must be there."""
+    """Read a file that must exist."""
     content = find_file(path, follow=follow)
     if content is None:
-        raise ConfigError("There is no such file.", file=path)
+        raise ConfigError("file not found", file=path)
     return content
 
 
 def find_inside(folder: str, name: str, *, largest: int) -> Content | None:
-    """Read a file of a folder whose owner is not trusted; None if there is none.
+    """Read a file from a folder with an untrusted owner; None if it does not exist.
 
     A link is followed only to what lies in the folder too, and a file that has other names may lie elsewhere: neither
     is read. Nothing but a regular file is opened, since to open a device may do something.
@@ -81,19 +81,19 @@ def _check_absent(path: str, error: OSError | ValueError) -> None:
     if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
         raise ConfigError(_describe(error), file=path) from None
     if os.path.islink(path):
-        raise ConfigError("This is a symbolic link to nothing.", file=path) from None
+        raise ConfigError("dangling symbolic link", file=path) from None
 
 
 def _check_inside(found: int, folder: str, path: str, largest: int) -> None:
     status = os.fstat(found)
     if not stat.S_ISREG(status.st_mode):
-        raise ConfigError("This is not a regular file.", file=path)
+        raise ConfigError("not a regular file", file=path)
     place = os.readlink(f"/proc/self/fd/{found}")
     if not place.startswith(os.path.join(os.path.realpath(folder), "")):
-        what = "This is a link that leads out of the project, so it is not read."
+        what = "the file is a link out of the project, so Assent does not read it"
         raise ConfigError(what, file=path, suggestion="put the file itself there")
     if status.st_nlink > 1:
-        what = "This file has another name, maybe outside the project, so it is not read."
+        what = "the file has another hard link, maybe outside the project, so Assent does not read it"
         raise ConfigError(what, file=path, suggestion="copy it instead of linking it")
     if status.st_size > largest:
         raise _too_large(path, largest)
@@ -102,7 +102,7 @@ def _check_inside(found: int, folder: str, path: str, largest: int) -> None:
 def _read(descriptor: int, path: str, largest: int = LARGEST_FILE) -> Content:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        raise ConfigError("This is not a regular file.", file=path)
+        raise ConfigError("not a regular file", file=path)
     pieces, size = [], 0
     try:
         while size <= largest and (piece := os.read(descriptor, 1 << 20)):
@@ -117,27 +117,27 @@ def _read(descriptor: int, path: str, largest: int = LARGEST_FILE) -> Content:
 
 def _too_large(path: str, largest: int) -> ConfigError:
     shown = f"{largest >> 20} MiB" if largest >= 1 << 20 else f"{largest >> 10} KiB"
-    return ConfigError(f"This file is larger than {shown}.", file=path)
+    return ConfigError(f"the file is larger than {shown}", file=path)
 
 
 def _describe(error: OSError | ValueError) -> str:
     if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        return "This is a symbolic link, which is not followed here."
+        return "the file is a symbolic link, which Assent does not follow here"
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    return f"This file can not be read: {reason}."
+    return f"cannot read the file: {reason}"
 
 
 def check_owner(path: str, status: os.stat_result, owners: tuple[int, ...], *, suggestion: str) -> None:
-    """Refuse a file or folder that someone other than its rightful owners could have changed."""
+    """Raise if a file or folder could have been changed by anyone but these owners."""
     if status.st_uid not in owners:
         wanted = " or ".join("root" if owner == 0 else f"user {owner}" for owner in owners)
-        raise ConfigError(f"This must be owned by {wanted}.", file=path, suggestion=suggestion)
+        raise ConfigError(f"must be owned by {wanted}", file=path, suggestion=suggestion)
     if status.st_mode & _OTHERS_WRITE:
-        raise ConfigError("This is writable by others than its owner.", file=path, suggestion=suggestion)
+        raise ConfigError("writable by other users", file=path, suggestion=suggestion)
 
 
 def make_private_folder(path: str) -> None:
-    """Make sure that the folder exists, is ours, and is closed to everyone else.
+    """Create a folder if needed, and make sure that only this user can access it.
 
     One that others could put something into is refused, unless it is empty.
     """
@@ -145,14 +145,14 @@ def make_private_folder(path: str) -> None:
         os.makedirs(path, mode=0o700, exist_ok=True)
         status = os.stat(path)
         if status.st_uid != os.geteuid():
-            raise ConfigError("This folder belongs to someone else.", file=path)
+            raise ConfigError("the folder belongs to another user", file=path)
         if status.st_mode & _OTHERS_WRITE and not _is_empty(path):
-            suggestion = "look through what is in it, then make its mode 0700"
-            raise ConfigError("This is writable by others than its owner.", file=path, suggestion=suggestion)
+            suggestion = "check its content, then make its mode 0700"
+            raise ConfigError("writable by other users", file=path, suggestion=suggestion)
         if status.st_mode & 0o077:
             os.chmod(path, 0o700)
     except OSError as error:
-        raise ConfigError(f"This folder can not be used: {error.strerror}.", file=path) from None
+        raise ConfigError(f"cannot use this folder: {error.strerror}", file=path) from None
 
 
 def _is_empty(path: str) -> bool:
@@ -161,12 +161,12 @@ def _is_empty(path: str) -> bool:
 
 
 def write_private(path: str, data: bytes) -> None:
-    """Replace a file at once, readable by its owner alone."""
+    """Replace a file atomically, readable only by its owner."""
     write_file(path, data, mode=0o600)
 
 
 def write_file(path: str, data: bytes, *, mode: int) -> None:
-    """Replace a file at once; after a crash it is the old one or the new one."""
+    """Replace a file atomically; after a crash it has the old or the new content."""
     folder, name = os.path.split(path)
     passing = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     try:
@@ -174,7 +174,7 @@ def write_file(path: str, data: bytes, *, mode: int) -> None:
         os.replace(passing, path)
         _sync_folder(folder)
     except OSError as error:
-        raise ConfigError(f"This file can not be written: {error.strerror}.", file=path) from None
+        raise ConfigError(f"cannot write the file: {error.strerror}", file=path) from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(passing)
@@ -198,7 +198,7 @@ def _sync_folder(folder: str) -> None:
 
 
 def find_private(path: str, *, suggestion: str) -> bytes | None:
-    """Read a file of Assent's own: no link, and nobody else's hand on it; None if there is none."""
+    """Read one of Assent's own files: not a link, writable only by its owner; None if it does not exist."""
     content = find_file(path, follow=False)
     if content is None:
         return None
@@ -209,9 +209,9 @@ def find_private(path: str, *, suggestion: str) -> bytes | None:
 
 
 def find_secret(path: str) -> bytes | None:
-    """Read a file of Assent's own that nobody else may even read; None if there is none."""
+    """Read one of Assent's own files that only its owner can read; None if it does not exist."""
     suggestion = "make its mode 0600"
     data = find_private(path, suggestion=suggestion)
     if data is not None and os.stat(path, follow_symlinks=False).st_mode & 0o077:
-        raise ConfigError("This can be read by others than its owner.", file=path, suggestion=suggestion)
+        raise ConfigError("readable by other users", file=path, suggestion=suggestion)
     return data

@@ -1,4 +1,4 @@
-"""Changing one place in a JSON file of somebody else: all other bytes, comments included, stay as they are."""
+"""Change one value in a JSON file and keep all other bytes, comments included."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEEPEST = 200
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A value with its place in the text; members and items have theirs."""
+    """A value with its position in the text, and those of its members or items."""
 
     start: int
     end: int
@@ -29,19 +29,19 @@ class Span(msgspec.Struct, frozen=True):
 
 
 def parse(text: str, *, file: str = "") -> Span:
-    """Read JSON, with comments and trailing commas, and where each value stands; or raise `ConfigError`."""
+    """Parse JSON with comments and trailing commas, with positions, or raise `ConfigError`."""
     reader = _Reader(text, file)
     start = reader.skip(0)
     if start == len(text):
         return Span(len(text), len(text), None)
     span = reader.value(start, 0)
     if reader.skip(span.end) != len(text):
-        raise reader.error(span.end, "nothing more was expected")
+        raise reader.error(span.end, "unexpected text after the value")
     return span
 
 
 def append(text: str, path: tuple[str, ...], item: Any, *, file: str = "") -> str:
-    """Add an item to the list at this path, making the objects above it where they are missing."""
+    """Append an item to the list at this path; create missing objects above it."""
     root = parse(text, file=file)
     if root.value is None and not root.members:
         return json.dumps(_wrapped(path, [item]), indent=2, ensure_ascii=False) + "\n"
@@ -58,7 +58,7 @@ def append(text: str, path: tuple[str, ...], item: Any, *, file: str = "") -> st
 
 
 def assign(text: str, path: tuple[str, ...], value: Any, *, file: str = "") -> str:
-    """Give the member at this path a value, making the objects above it where they are missing."""
+    """Set the member at this path; create missing objects above it."""
     root = parse(text, file=file)
     if root.value is None and not root.members:
         return json.dumps(_wrapped(path, value), indent=2, ensure_ascii=False) + "\n"
@@ -73,7 +73,7 @@ def assign(text: str, path: tuple[str, ...], value: Any, *, file: str = "") -> s
 
 
 def drop(text: str, path: tuple[str, ...], *, file: str = "") -> str:
-    """Take the member at this path away."""
+    """Remove the member at this path."""
     span = parse(text, file=file)
     for key in path[:-1]:
         span = (span.members or {})[key]
@@ -87,7 +87,7 @@ def drop(text: str, path: tuple[str, ...], *, file: str = "") -> str:
 
 
 def remove(text: str, path: tuple[str, ...], index: int, *, file: str = "") -> str:
-    """Take the item at this index out of the list at this path."""
+    """Remove the item at this index from the list at this path."""
     span = parse(text, file=file)
     for key in path:
         span = (span.members or {})[key]
@@ -118,7 +118,7 @@ def _put_member(text: str, span: Span, key: str, value: Any, depth: int) -> str:
 
 
 def _put(text: str, span: Span, count: int, written: str, depth: int) -> str:
-    """Write one more member or item behind the last one, before whatever comments stand there."""
+    """Insert a member or item after the last one, before any comments."""
     inner, outer = "\n" + "  " * (depth + 1), "\n" + "  " * depth
     if count == 0:
         return text[: span.start + 1] + inner + written + outer + text[span.start + 1 :].lstrip()
@@ -128,7 +128,7 @@ def _put(text: str, span: Span, count: int, written: str, depth: int) -> str:
 
 
 def _past_comma(text: str, at: int) -> int:
-    """Step over a trailing comma, so that there are never two."""
+    """Skip a trailing comma, so that there are never two."""
     found = _BLANK.match(text, at)
     after = found.end() if found else at
     return after + 1 if text[after : after + 1] == "," and after == at else at
@@ -149,7 +149,7 @@ class _Reader:
 
     def value(self, at: int, depth: int) -> Span:
         if depth > _DEEPEST:
-            raise self.error(at, "it is nested too deeply")
+            raise self.error(at, "nested too deeply")
         match self.text[at : at + 1]:
             case "{":
                 return self._object(at, depth)
@@ -163,16 +163,16 @@ class _Reader:
     def _string(self, at: int) -> Span:
         found = _STRING.match(self.text, at)
         if found is None:
-            raise self.error(at, "a string is not closed")
+            raise self.error(at, "unterminated string")
         try:
             return Span(at, found.end(), json.loads(found[0]))
         except ValueError:
-            raise self.error(at, "a string has a bad escape") from None
+            raise self.error(at, "invalid escape in a string") from None
 
     def _scalar(self, at: int) -> Span:
         found = _SCALAR.match(self.text, at)
         if found is None:
-            raise self.error(at, "a value was expected")
+            raise self.error(at, "expected a value")
         return Span(at, found.end(), json.loads(found[0]))
 
     def _object(self, at: int, depth: int) -> Span:
@@ -181,13 +181,13 @@ class _Reader:
         here = self.skip(at + 1)
         while self.text[here : here + 1] != "}":
             if self.text[here : here + 1] != '"':
-                raise self.error(here, "a name in quotes was expected")
+                raise self.error(here, "expected a name in quotes")
             key = self._string(here)
             if key.value in members:
-                raise self.error(here, f'the name "{key.value}" stands twice')
+                raise self.error(here, f'duplicate name "{key.value}"')
             colon = self.skip(key.end)
             if self.text[colon : colon + 1] != ":":
-                raise self.error(colon, "a colon was expected")
+                raise self.error(colon, "expected a colon")
             members[key.value] = self.value(self.skip(colon + 1), depth + 1)
             keys[key.value] = here
             here = self._next(members[key.value].end, "}")
@@ -206,5 +206,5 @@ class _Reader:
         if self.text[here : here + 1] == ",":
             return self.skip(here + 1)
         if self.text[here : here + 1] != closing:
-            raise self.error(here, f"a comma or `{closing}` was expected")
+            raise self.error(here, f"expected a comma or `{closing}`")
         return here

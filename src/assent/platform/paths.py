@@ -1,4 +1,4 @@
-"""Where things are: Assent's home, the configuration files of each layer, the project, and the workspace."""
+"""Find Assent's home, the configuration files of each layer, the project and the workspace."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH100, PTH112, PTH116, PTH117, PTH118, PTH120
@@ -26,7 +26,7 @@ LARGEST_PROJECT_FILE = 256 << 10
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that has a place, found once for one working directory."""
+    """All paths for one working directory."""
 
     home: str | None
     assent_home: str
@@ -38,7 +38,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def project_file(self) -> str | None:
-        """Name the project's file, unless another layer already reads it."""
+        """The project's file, unless it is also another layer's."""
         if self.project_root is None:
             return None
         path = os.path.join(self.project_root, FILE_NAME)
@@ -53,7 +53,7 @@ def find_places(
     managed_file: str = MANAGED_FILE,
     managed_owner: int = 0,
 ) -> Places:
-    """Find all places as seen from a working directory. Nothing in the environment moves the managed file."""
+    """Find all paths for a working directory. The environment cannot move the managed file."""
     return Places(
         home=user_home(environ),
         assent_home=assent_home(environ),
@@ -74,11 +74,11 @@ def user_home(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def assent_home(environ: Mapping[str, str] = os.environ, *, platform: str = sys.platform) -> str:
-    """Return the folder that holds all of Assent's state: `ASSENT_HOME`, or the platform's data directory."""
+    """Return the folder of Assent's state: `ASSENT_HOME`, or the platform's data directory."""
     if chosen := environ.get("ASSENT_HOME"):
         if not os.path.isabs(chosen):
-            # A relative one would be found inside whatever project the process stands in.
-            raise ConfigError(f"ASSENT_HOME must be an absolute path, not '{chosen}'.")
+            # A relative path would point into the current project.
+            raise ConfigError(f"ASSENT_HOME must be an absolute path, not `{chosen}`")
         return os.path.normpath(chosen)
     if platform == "darwin":
         return os.path.join(_known_home(environ), "Library", "Application Support", "assent")
@@ -86,7 +86,7 @@ def assent_home(environ: Mapping[str, str] = os.environ, *, platform: str = sys.
 
 
 def user_file(environ: Mapping[str, str] = os.environ) -> str:
-    """Return where the user's own configuration is."""
+    """Return the path of the user's configuration."""
     return os.path.join(_base_folder(environ, "XDG_CONFIG_HOME", ".config"), "assent", FILE_NAME)
 
 
@@ -98,29 +98,29 @@ def _base_folder(environ: Mapping[str, str], name: str, default: str) -> str:
 def _known_home(environ: Mapping[str, str]) -> str:
     home = user_home(environ)
     if home is None:
-        raise ConfigError("No home directory is known.", suggestion="set HOME, or ASSENT_HOME and XDG_CONFIG_HOME")
+        raise ConfigError("home directory unknown", suggestion="set HOME, or ASSENT_HOME and XDG_CONFIG_HOME")
     return home
 
 
 def find_managed(path: str, owner: int = 0) -> Content | None:
-    """Read the organisation's file, refusing one that others than its owner could have written."""
+    """Read the organisation's file; raise if anyone but its owner could have written it."""
     content = find_file(path)
     if content is None:
         return None
     folder = os.path.dirname(os.path.realpath(path))
-    suggestion = "give it to root, mode 0755 for folders and 0644 for files"
+    suggestion = "make root the owner, with mode 0755 for folders and 0644 for files"
     check_owner(path, content.status, (owner,), suggestion=suggestion)
     check_owner(folder, os.stat(folder), (owner,), suggestion=suggestion)
     return content
 
 
 def find_project_file(path: str) -> Content | None:
-    """Read a project's file; None if there is none. It is small, and lies in the project itself."""
+    """Read a project's file; None if there is none. It must be small and inside the project."""
     return find_inside(*os.path.split(path), largest=LARGEST_PROJECT_FILE)
 
 
 def project_root(cwd: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the nearest folder upward that holds `assent.yaml` or `.git`, else the cwd itself.
+    """Return the nearest folder upward with `assent.yaml` or `.git`, else the cwd itself.
 
     One that cannot be a workspace is passed over while there is another: whoever may write in `.vscode` could put a
     `.git` there, and so leave the project's rules behind.
@@ -133,7 +133,7 @@ def project_root(cwd: str, environ: Mapping[str, str] = os.environ) -> str | Non
 
 
 def find_project(folder: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the project that a folder lies in, or would lie in if it is not there yet; None if there is none."""
+    """Return the project of a folder, which may not exist yet; None if there is none."""
     above = (each for path in _both_names(folder) for each in ancestors(path))
     return next((each for each in above if _marks_project(each) and refuse_folder(each, environ) is None), None)
 
@@ -156,7 +156,7 @@ def workspace_of(cwd: str, environ: Mapping[str, str] = os.environ) -> Workspace
 
 
 def refuse_folder(folder: str, environ: Mapping[str, str] = os.environ, *, named: bool = True) -> str | None:
-    """Say why a folder on this disk cannot be a workspace; None if it can. See `refuse_root`."""
+    """Return why a folder cannot be a workspace; None if it can. See `refuse_root`."""
     homes = [user_home(environ), _database_home()]
     own = assent_home(environ) if homes[0] is not None or environ.get("ASSENT_HOME") else None
     return refuse_root(_both_names(folder), _both_names(*homes), _both_names(own), named=named)
@@ -176,7 +176,7 @@ def _database_home() -> str | None:
 
 
 def real_folder(path: str) -> str | None:
-    """Follow symbolic links to a folder; None if there is none."""
+    """Resolve symbolic links to a folder; None if it does not exist."""
     try:
         if len(os.fsencode(path)) > LONGEST_PATH or not path:
             return None
@@ -187,7 +187,7 @@ def real_folder(path: str) -> str | None:
 
 
 def ancestors(folder: str) -> Iterator[str]:
-    """Go through a folder and all above it, nearest first."""
+    """Yield a folder and its ancestors, nearest first."""
     while True:
         yield folder
         above = os.path.dirname(folder)

@@ -1,4 +1,4 @@
-"""Files of a project that name code for a tool to run, whatever it is asked: what to look for, tool by tool."""
+"""Find project files that make a tool run code, for each tool."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH112, PTH118, PTH120
@@ -16,11 +16,11 @@ MOST_NAMES = 10_000
 
 
 _SPELT = re.compile(r"\\(?:u00|x|U000000)(?:2[dD]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aA])")
-"""A letter, dash or underscore written as its number: a key may be any that way, and nobody else writes one so."""
+"""A letter, dash or underscore as a numeric escape, which can hide any key and has no honest use."""
 
 
 def find_project_code(tool: str, folder: str, home: str | None) -> str | None:
-    """Name a file that makes a tool run code of the project; None if there is none, or the tool is not known.
+    """Return a file that makes a tool run project code; None if there is none or the tool is unknown.
 
     The home directory and what is above it belong to no project: what is there is the user's own.
     """
@@ -47,7 +47,7 @@ def _is_there(path: str, sign: Sign) -> bool:
 
 
 def find_shadow(folder: str) -> str | None:
-    """Name a file in a folder that Python would import in place of a module of its own."""
+    """Return a file in a folder that Python would import instead of a standard module."""
     if not os.path.isdir(folder):
         return None
     with os.scandir(folder) as names:

@@ -1,4 +1,4 @@
-"""What a project's own files make of commands that only look: settings that turn a read into code.
+"""Find repository settings that make read-only git commands run code.
 
 Looked up in the files themselves, never by starting the tool that would obey them; kept until a file changes.
 """
@@ -29,11 +29,11 @@ MOST_PLACES = 256
 MOST_REFS = 20_000
 LARGEST_INDEX = 64 * 1024 * 1024
 _LINK = b"\x00\x00\xe0\x00"
-"""How an index writes that something is a submodule."""
+"""The mode of a submodule in an index."""
 _PACKED = b"\x00\x00\x00\x04"
-"""The version of an index in which names are shortened."""
+"""The index version with compressed names."""
 _SHARED = b"link"
-"""What stands before the name of another index that this one builds upon."""
+"""The extension that names a shared index."""
 
 _Stamp: TypeAlias = tuple[int, int, int, int]
 
@@ -56,7 +56,7 @@ _BANG = re.compile(r"alias\..+|submodule\..+\.update")
 
 
 def find_trap(tool: str, folder: str) -> str | None:
-    """Say what in a folder's repository would make a look of this tool run code; None if nothing would."""
+    """Return what in a folder's repository makes a read-only command of this tool run code; None if nothing does."""
     if UNKNOWN in folder:
         return _among(tool, folder)
     try:
@@ -74,7 +74,7 @@ def find_trap(tool: str, folder: str) -> str | None:
 
 
 def _among(tool: str, folder: str) -> str | None:
-    """Look at every folder that it may be, where all that is not known of it is one name."""
+    """Check every folder that a path with one unknown name may mean."""
     begin, _, end = folder.partition(UNKNOWN)
     parent, rest = begin.rpartition("/")[0], end.partition("/")[2]
     if not parent or UNKNOWN in rest:
@@ -98,7 +98,7 @@ def _git(folder: str) -> str | None:
 
 
 def _stores(found: str, top: str) -> str | None:
-    """Look at a store, at the one that it shares with other worktrees, and at those of submodules."""
+    """Check a git directory, the one it shares with other worktrees, and those of submodules."""
     for store in dict.fromkeys((found, _common(found))):
         inner = _modules(os.path.join(store, "modules"))
         if len(inner) > MOST_MODULES:
@@ -115,7 +115,7 @@ def _common(store: str) -> str:
 
 
 def _embedded(store: str, top: str) -> str | None:
-    """Look at the repositories that are submodules of this one but keep their own store: git looks into them too."""
+    """Check submodules with a git directory of their own, which git reads too."""
     links = _all_links(store)
     if links is None or len(links) > MOST_MODULES:
         return "the repository's submodules can not be read"
@@ -128,7 +128,7 @@ def _embedded(store: str, top: str) -> str | None:
 
 
 def _all_links(store: str) -> tuple[str, ...] | None:
-    """Find the submodules in a store's index, and in those that it builds upon."""
+    """Find the submodules in an index and its shared indexes."""
     index = os.path.join(store, "index")
     found: list[str] = []
     for path in (index, *(os.path.join(store, name) for name in _shared(index, _stamp(index)))):
@@ -141,7 +141,7 @@ def _all_links(store: str) -> tuple[str, ...] | None:
 
 @functools.lru_cache(maxsize=256)
 def _shared(path: str, stamp: _Stamp | None) -> tuple[str, ...]:
-    """Name the files that an index may build upon, by what would be their hash; most of them are not there."""
+    """Return the possible shared indexes, by hash; most do not exist."""
     data = b"" if stamp is None else _index(path)
     hashes = [data[at + 8 : at + 8 + size] for at in _places(data, _SHARED) for size in (20, 32)]
     return tuple(f"sharedindex.{digest.hex()}" for digest in hashes)
@@ -161,7 +161,7 @@ def _index(path: str) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def _links(path: str, stamp: _Stamp | None) -> tuple[str, ...] | None:
-    """Find the submodules in an index by how it writes their kind; None if it is of a form that is not read."""
+    """Find the submodules in an index by their mode; None for an unsupported format."""
     data = b"" if stamp is None else _index(path)
     if len(data) > LARGEST_INDEX:
         return None
@@ -174,7 +174,7 @@ def _links(path: str, stamp: _Stamp | None) -> tuple[str, ...] | None:
 
 
 def _names(data: bytes, at: int) -> list[str]:
-    """Read the name behind a kind, for either length of a hash; what only looks like a kind has none that fits."""
+    """Parse the name after a mode, for both hash lengths; a false match has no valid name."""
     names = []
     for digest in (20, 32):
         begin = at + 16 + digest + 2
@@ -186,7 +186,7 @@ def _names(data: bytes, at: int) -> list[str]:
 
 
 def _modules(folder: str) -> list[str]:
-    """Find the stores of submodules: a name may have slashes in it, and a submodule its own."""
+    """Find the git directories of submodules, nested ones included; a name may contain slashes."""
     found: list[str] = []
     for seen, (path, folders, files) in enumerate(os.walk(folder, onerror=_raise) if os.path.isdir(folder) else ()):
         if "config" in files or seen > MOST_MODULES:
@@ -202,7 +202,7 @@ def _raise(error: OSError) -> None:
 
 
 def _refs(folder: str) -> str | None:
-    """Find a branch or a tag whose name could be taken for an option."""
+    """Find a branch or tag whose name looks like an option."""
     found = [store for _, store in _git_folders(folder)]
     for store in dict.fromkeys((*found, *map(_common, found))):
         packed = os.path.join(store, "packed-refs")
@@ -222,7 +222,7 @@ def _has_dashed_refs(path: str, stamp: _Stamp | None) -> bool:
 
 
 def _has_dashed_files(folder: str) -> bool:
-    """Look through loose refs; more than are looked at count as found."""
+    """Search loose refs; too many count as found."""
     seen = 0
     for _, folders, files in os.walk(folder):
         seen += len(files) + len(folders)
@@ -232,7 +232,7 @@ def _has_dashed_files(folder: str) -> bool:
 
 
 def _git_folders(folder: str) -> list[tuple[str, str]]:
-    """Find the store of the repository a folder lies in, with the folder that it is of.
+    """Find the git directory of a folder's repository and its top folder.
 
     What only looks like a store git passes over; so it comes first here, and the real one after it.
     """
@@ -256,7 +256,7 @@ def _git_folders(folder: str) -> list[tuple[str, str]]:
 
 
 def _kind(path: str) -> int:
-    """Return what there is by this name, as the mode of a file has it; 0 for nothing that can be seen."""
+    """Return the file type of a path; 0 if it is missing or not accessible."""
     try:
         return os.stat(path).st_mode
     except (OSError, ValueError):
@@ -270,7 +270,7 @@ def _has_head(folder: str) -> bool:
 
 
 def _is_store(folder: str) -> bool:
-    """Tell whether git takes a folder for a store; when in doubt not, so that it is looked for further up as well."""
+    """Return whether git accepts a folder as git directory; if in doubt no, so that the search goes on upward."""
     head, common = os.path.join(folder, "HEAD"), _common(folder)
     return (
         not os.path.islink(head)
@@ -280,7 +280,7 @@ def _is_store(folder: str) -> bool:
 
 
 def _store(store: str) -> str | None:
-    """Look at one store: its settings, and the hook that even a look can start."""
+    """Check one git directory: its config, and the hook that read-only commands can start."""
     for name in ("config", "config.worktree"):
         path = os.path.join(store, name)
         trap = _settings(path, _stamp(path))
@@ -293,13 +293,13 @@ def _store(store: str) -> str | None:
 
 @functools.lru_cache(maxsize=1024)
 def _settings(path: str, stamp: _Stamp | None) -> str | None:
-    """Find the first setting in a git config that runs a program."""
+    """Find the first setting of a git config that runs a program."""
     section = ""
     for line in _logical_lines(_read(path)) if stamp is not None else ():
         header = _HEADER.match(line)
         if header is not None:
             section = ".".join(p for p in header.groups() if p is not None).lower()
-            line = line[header.end() :].strip()  # noqa: PLW2901 - a setting may stand behind its header
+            line = line[header.end() :].strip()  # noqa: PLW2901 - a setting may follow its header
         entry = _ENTRY.match(line)
         if not line or line[0] in "#;":
             continue
@@ -314,18 +314,18 @@ def _settings(path: str, stamp: _Stamp | None) -> str | None:
 
 
 def _is_own_tree(store: str, tree: str) -> bool:
-    """Tell whether a submodule's store leads to a folder of the repository that it is kept in, as git sets it up."""
+    """Return whether a submodule's git directory points to a folder of its repository, as git sets it up."""
     top, inside, _ = store.partition("/.git/modules/")
     folder = os.path.realpath(os.path.join(store, tree))
     return bool(inside) and folder.startswith(os.path.realpath(top) + "/") and "/.git/" not in f"{folder}/"
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Join what goes on after a backslash: one that nothing escapes, and not in a comment."""
+    """Join lines that end with an unescaped backslash outside of a comment."""
     lines: list[str] = []
     parts: list[str] = []
     quoted = False
-    # Only these end a line: others, in the middle of a value, would begin a section that git does not see.
+    # Only these end a line: other separators would start a section that git does not see.
     for line in text.replace("\r\n", "\n").split("\n"):
         continues = False
         for mark in _MARKS.findall(line):
@@ -341,7 +341,7 @@ def _logical_lines(text: str) -> list[str]:
 
 
 def _replaces(name: str) -> bool:
-    """Tell whether an alias has the name of a subcommand: a git that does not know that one yet takes the alias."""
+    """Return whether an alias has the name of a subcommand, which an older git without it would run."""
     git = lookup("git")
     return name.startswith("alias.") and git is not None and name.split(".")[1] in git.children
 
@@ -365,6 +365,6 @@ def _stamp(path: str) -> _Stamp | None:
 
 
 def _read(path: str) -> str:
-    """Return a text file; nothing if there is none."""
+    """Return a text file; empty if it does not exist."""
     content = find_file(path)
     return "" if content is None else content.data.decode("utf-8", errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""What a process could not wait to have taken in, kept safe in Assent's home until somebody does."""
+"""A spool folder in Assent's home for events written while no daemon runs."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH108, PTH118, PTH208
@@ -16,14 +16,14 @@ _MOST = 1000
 
 
 def leave(home: str, data: bytes) -> None:
-    """Keep something, durably, after everything that was left before it."""
+    """Append an item durably."""
     folder = os.path.join(home, _FOLDER)
     make_private_folder(folder)
     write_private(os.path.join(folder, f"{time.time_ns():020d}-{os.urandom(8).hex()}"), data)
 
 
 def list_left(home: str) -> list[str]:
-    """Return the names of what was left, the oldest first, and not too many at once."""
+    """Return the names of the oldest items, a limited number at once."""
     try:
         names = os.listdir(os.path.join(home, _FOLDER))
     except FileNotFoundError:
@@ -32,11 +32,11 @@ def list_left(home: str) -> list[str]:
 
 
 def read_left(home: str, name: str) -> bytes:
-    """Return what was left under a name."""
+    """Return the content of an item."""
     return find_private(os.path.join(home, _FOLDER, name), suggestion="make its mode 0600") or b""
 
 
 def drop_left(home: str, name: str) -> None:
-    """Forget it: it was taken in."""
+    """Delete an item after it was imported."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(home, _FOLDER, name))

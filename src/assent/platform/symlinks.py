@@ -1,4 +1,4 @@
-"""Symbolic links: where a path really leads, and by which other names the control plane is found."""
+"""Resolve symbolic links, and find other names of control-plane files."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH115, PTH118
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_NAMES = 50_000
-"""Names that are looked through for one folder. Where there are more, all of it counts as led to."""
+"""The most names searched in one folder. Above that, the whole folder counts as a link target."""
 DEEPEST = 4
-"""Folders inside one another that are looked into."""
+"""The deepest nesting of folders that is searched."""
 _NO_NAMES = frozenset({"", ".", ".."})
 _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 
 
 def follow_links(path: str) -> str | None:
-    """Follow symbolic links in an absolute path; None where the kernel would refuse the path too."""
+    """Resolve symbolic links in an absolute path; None if the kernel would refuse it."""
     try:
         if not path.startswith("/") or (len(path) * 4 > LONGEST_PATH and len(os.fsencode(path)) > LONGEST_PATH):
             return None
@@ -39,7 +39,7 @@ def follow_links(path: str) -> str | None:
 
 
 def _ask_kernel(path: str) -> str | None:
-    """Have the kernel say what it would open; much quicker than walking the path, where it can.
+    """Ask the kernel for the resolved path, which is much faster than walking it.
 
     Raises `OSError` for more links than it follows: whoever walks the path might follow them all.
     """
@@ -59,7 +59,7 @@ def _ask_kernel(path: str) -> str | None:
 
 
 def _ask_parent(path: str) -> str | None:
-    """Resolve a file that does not exist yet by the folder it would be in."""
+    """Resolve a missing file through its folder."""
     folder, name = os.path.split(path)
     if name in _NO_NAMES or os.path.lexists(path):
         return None
@@ -68,12 +68,12 @@ def _ask_parent(path: str) -> str | None:
 
 
 def _ask_above(path: str) -> str | None:
-    """Resolve a file that is not there, and its folder neither, by the last folder on the way that is."""
+    """Resolve a missing file in a missing folder through the last existing folder."""
     names = path.split("/")
     if not _NO_NAMES.isdisjoint(names[1:]):
         return None
     there, missing = 1, len(names) - 1
-    while there < missing - 1:  # what is missing has nothing in it, so there is one place where it begins
+    while there < missing - 1:  # binary search: everything below a missing folder is missing too
         middle = (there + missing) // 2
         if _is_missing("/".join(names[:middle])):
             missing = middle
@@ -84,7 +84,7 @@ def _ask_above(path: str) -> str | None:
 
 
 def _is_missing(path: str) -> bool:
-    """Tell whether nothing is there, not even a link that leads nowhere."""
+    """Return whether nothing exists at a path, not even a dangling link."""
     try:
         os.lstat(path)
     except FileNotFoundError:
@@ -95,11 +95,11 @@ def _is_missing(path: str) -> bool:
 
 
 class _TooManyError(Exception):
-    """There are more names than anybody looks through."""
+    """A folder has more names than are searched."""
 
 
 def find_control_links(folder: str) -> tuple[str, ...]:
-    """List what a project's or a home's control plane is by other names: the ends of its symbolic links."""
+    """Return other names of the control plane of a project or home: the targets of its symbolic links."""
     try:
         return tuple(sorted(set(_walk(folder, "", [MOST_NAMES], DEEPEST))))
     except _TooManyError:
@@ -107,18 +107,18 @@ def find_control_links(folder: str) -> tuple[str, ...]:
 
 
 def find_led_to(path: str, inner: str) -> tuple[str, ...]:
-    """List where the control plane is, there or not, by way of one link, by the name it has in a project or a home."""
+    """Return the control-plane paths, existing or not, that one link leads to."""
     below = ("",) if is_control_plane(f"/{inner}") else control_plane_below(inner)
     target = follow_links(path) if below else None
     if target is None:
         return ()
     found = [os.path.join(target, name).rstrip("/") for name in below]
-    # What is found there may be a link once more.
+    # The target may be a link again.
     return tuple(dict.fromkeys((*found, *(real for name in found if (real := follow_links(name)) is not None))))
 
 
 def _walk(folder: str, named: str, left: list[int], depth: int) -> Iterator[str]:
-    """Yield where the links in a folder lead that goes by this name, and those in the folders to look into."""
+    """Yield the targets of the links in a folder and in the folders below it."""
     for name, is_link, is_folder in _list(folder, left, first=not named):
         inner = f"{named}/{name}" if named else name
         path = os.path.join(folder, name)
@@ -129,7 +129,7 @@ def _walk(folder: str, named: str, left: list[int], depth: int) -> Iterator[str]
 
 
 def _list(folder: str, left: list[int], *, first: bool) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the links and folders in a folder; nothing of one that can not be looked into.
+    """Yield the links and folders in a folder; nothing if it cannot be read.
 
     In the first folder, where there may be very many, only those with a name that matters.
     """
@@ -152,4 +152,4 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:
-        return False  # a link that leads in a circle
+        return False  # a link loop

@@ -1,11 +1,11 @@
-"""Which version of Assent this is."""
+"""The installed version of Assent."""
 
 from __future__ import annotations
 
 
 def find_version() -> str:
-    """Return the version that is installed."""
-    from importlib import metadata  # noqa: PLC0415 - slow to load, and rarely asked for
+    """Return the installed version."""
+    from importlib import metadata  # noqa: PLC0415 - slow to load, rarely needed
 
     try:
         return metadata.version("assent")

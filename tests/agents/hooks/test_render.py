@@ -98,7 +98,7 @@ TABLE = [
         "PermissionRequest",
         EDIT,
         permission(
-            behavior="deny", message="the call was changed, which can not be done here; make the changed call instead"
+            behavior="deny", message="the call was changed, which is not possible here; make the changed call instead"
         ),
     ),
     ("codex", "PostToolUse", DENY, None),

@@ -25,7 +25,7 @@ def daemon(tmp_path_factory):
     with Running(tmp_path_factory.mktemp("line"), "--rate", "0") as running:
         for agent in EVENTS:
             done = running.run("init", agent, "--yes", "--no-start")
-            assert "wired up" in done.stdout, done
+            assert "connected" in done.stdout, done
         yield running
 
 
@@ -186,7 +186,7 @@ def test_a_line_of_an_older_assent_is_found(daemon):
         book.write_bytes(
             before.replace(b"POSIXLY_CORRECT=1; ", b"").replace(b"unset PYTHONEXECUTABLE __PYVENV_LAUNCHER__; ", b"")
         )
-        assert "the hook's line is of an older version" in daemon.run("doctor").stdout
+        assert "the hook's command line is of an older version" in daemon.run("doctor").stdout
     finally:
         book.write_bytes(before)
         settings.write_text(held)

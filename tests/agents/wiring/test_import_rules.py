@@ -13,7 +13,7 @@ from assent.agents.wiring.import_rules import (
     from_gemini_policy,
 )
 
-EVERYTHING = "it would allow everything of its kind, and Assent could decide nothing"
+EVERYTHING = "the rule would allow every such call"
 
 
 def claude(effect: str, rule: str):

@@ -124,7 +124,7 @@ def test_it_is_said_where_and_what_to_do(project):
     put(project, ".env", "BASH_ENV=x\n")
     said = tell_turning("gemini", find_turning("gemini", str(project), {"HOME": "/"}))
     assert said.startswith(f"{project}/.env:1 sets BASH_ENV, which has every program")
-    assert "take it out of the project" in said
+    assert "remove it from the project" in said
 
 
 def test_it_is_said_what_diverts_the_agent_itself(project):

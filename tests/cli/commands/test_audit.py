@@ -64,13 +64,13 @@ def test_records_are_found_by_what_is_in_them(kept, words, positions):
 
 
 def test_a_search_that_is_cut_short_says_so(kept):
-    assert "there are more" in kept.run("audit", "search", "--limit", "2").out
+    assert "more records match" in kept.run("audit", "search", "--limit", "2").out
 
 
 def test_a_whole_log_verifies(kept):
     ended = kept.run("audit", "verify")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out == ("the log is whole: 5 records of 1 writer, 2 checkpoints, 2 anchors; sealed up to record 5\n")
+    assert ended.out == ("the log is valid: 5 records of 1 writer, 2 checkpoints, 2 anchors; sealed up to record 5\n")
     report = json.loads(kept.run("audit", "verify", "--json").out)
     assert (report["ok"], report["events"], report["broken"]) == (True, 5, None)
 
@@ -93,9 +93,9 @@ def test_a_log_without_seals_is_not_called_whole(kept, tmp_path):
         ended = kept.run("audit", "verify", *words)
         assert ended.code == 5
         assert ended.out.startswith(
-            "the log is NOT VERIFIED: nothing in it is wrong, and not all of it is proven\n  5 records"
+            "the log is NOT VERIFIED: no record is wrong, but not all of them are proven\n  5 records"
         )
-        assert "has records and no seal" in ended.out
+        assert "has records without a seal" in ended.out
     assert json.loads(kept.run("audit", "verify", "--json").out)["state"] == "unproven"
 
 
@@ -110,7 +110,7 @@ def test_a_log_is_verified_with_a_key_and_with_anchors_from_elsewhere(kept, tmp_
     shutil.rmtree(kept.state / "keys")
     (kept.state / "anchors.jsonl").unlink()
     ended = kept.run("audit", "verify")
-    assert (ended.code, "is known from the database only" in ended.out) == (5, True)
+    assert (ended.code, "comes only from the database" in ended.out) == (5, True)
     assert kept.run("audit", "verify", "--anchors", str(copy)).code == 0
 
 

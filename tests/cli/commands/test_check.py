@@ -56,17 +56,17 @@ def test_the_exit_code_and_the_first_word_give_the_verdict(policy, capsys, words
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ([], "nothing to decide"),
+        ([], "no command given"),
         (["--tool", "Foo", "text"], "must be a JSON object"),
-        (["--tool", "Write", "{broken"], "not JSON"),
+        (["--tool", "Write", "{broken"], "not valid JSON"),
         (["--tool", "Write", '{"a": ' + "[" * 100_000], "nested too deeply"),
         (["--tool", "", "x"], "--tool needs a name"),
-        (["--cwd", "/does/not/exist", "ls"], "no folder `/does/not/exist`"),
-        (["--cwd", "/etc/passwd", "ls"], "no folder `/etc/passwd`"),
-        (["--cwd", "", "ls"], "no folder ``"),
-        (["--mode", "stric", "ls"], "there is no mode `stric`"),
-        (["--policy", "/does/not/exist.yaml", "ls"], "/does/not/exist.yaml: There is no such file."),
-        (["--nonsense", "ls"], "nothing to decide"),
+        (["--cwd", "/does/not/exist", "ls"], "folder not found: `/does/not/exist`"),
+        (["--cwd", "/etc/passwd", "ls"], "folder not found: `/etc/passwd`"),
+        (["--cwd", "", "ls"], "folder not found: ``"),
+        (["--mode", "stric", "ls"], "unknown mode `stric`"),
+        (["--policy", "/does/not/exist.yaml", "ls"], "/does/not/exist.yaml: file not found"),
+        (["--nonsense", "ls"], "no command given"),
         (["--batch", "ls"], "takes no command"),
         (["bad\udc80bytes"], "not valid UTF-8"),
     ],
@@ -116,7 +116,7 @@ def test_a_destructive_call_names_its_impact_and_the_way_back(here, capsys):
     main(["check", "rm -rf /"])
     out = capsys.readouterr().out
     assert "  impact: " in out
-    assert "  to undo it: " in out
+    assert "  to undo: " in out
 
 
 def test_json_has_every_promised_key(policy, capsys):
@@ -180,7 +180,7 @@ def test_a_boundary_that_can_not_be_set_up_is_exit_4(here, capsys, monkeypatch):
     assert main(["check", "--mode", "on_failure", "npm test"]) == exit_codes.DENY
     out = capsys.readouterr().out
     assert out.startswith("unavailable: ")
-    assert "which can not be set up here" in out
+    assert "which is not available here" in out
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_boundary_that_can_not_be_set_up_is_exit_4(here, capsys, monkeypatch):
     [
         ("permissions:\n  alow: []\n", "assent.yaml:2: Unknown configuration field 'permissions.alow'."),
         ("permissions: [", "assent.yaml:"),
-        ("", "assent.yaml: This file is empty."),
+        ("", "assent.yaml: the file is empty"),
     ],
 )
 @pytest.mark.parametrize("words", [["check", "ls"], ["check", "--batch"], ["explain", "ls"], ["policy", "show"]])
@@ -207,7 +207,7 @@ def test_damaged_state_is_exit_2_too(here, capsys):
     hooks.write_text("{")
     hooks.chmod(0o600)
     assert main(["check", "ls"]) == exit_codes.USAGE
-    assert "hooks.json: This file is damaged" in capsys.readouterr().err
+    assert "hooks.json: the file is damaged" in capsys.readouterr().err
 
 
 UNTRUSTED = "assent: note: project rules are not trusted: 1 allow rule ignored; run `assent trust`\n"
@@ -294,11 +294,11 @@ def test_a_check_assumes_nothing_of_the_environment_unless_it_is_told(here, caps
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--env", "NOT_THERE_AT_ALL", "ls"], "`NOT_THERE_AT_ALL` is not NAME=VALUE"),
-        (["--env", "=x", "ls"], "`=x` is not NAME=VALUE"),
-        (["--env-from", "/not/there", "ls"], "cannot be read"),
+        (["--env", "NOT_THERE_AT_ALL", "ls"], "`NOT_THERE_AT_ALL` is neither NAME=VALUE"),
+        (["--env", "=x", "ls"], "`=x` is neither NAME=VALUE"),
+        (["--env-from", "/not/there", "ls"], "cannot read"),
         (["--env-from", "/dev/zero", "ls"], "is larger than"),
-        (["--env", "A=1", "--batch"], "as `environment`"),
+        (["--env", "A=1", "--batch"], "set `environment` on each line"),
     ],
 )
 def test_an_environment_that_can_not_be_had_is_wrong_usage(here, capsys, words, complaint):

@@ -15,7 +15,7 @@ def test_the_demo_shows_every_call_with_all_three_verdicts_and_leaves_nothing(wo
     for verdict in ("allow", "ask  ", "deny "):
         assert f"\n  {verdict}  " in done.out
     assert "can not be decided" not in done.out
-    assert "What to type next:" in done.out
+    assert "Next:" in done.out
     assert list(scratch.iterdir()) == []
 
 

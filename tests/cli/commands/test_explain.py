@@ -31,14 +31,14 @@ def test_the_tree_shows_what_was_read_heard_and_decided(here, capsys):
     assert "│     ├─ ! wget x  " in out
     assert "writes /tmp/out" in out
     assert f"deny  deny-rules: denied by Bash(wget:*)  [Bash(wget:*) @ user {here.user_file}:5]" in out
-    assert "what decided  rule, as the strictest  (mode default, policy " in out
+    assert "decided by  rule, the strictest opinion  (mode default, policy " in out
     assert f"rule: Bash(wget:*) @ user {here.user_file}:5" in out
 
 
 def test_each_command_stands_below_the_one_that_runs_it(here, capsys):
     out = explained(capsys, "for i in 1; do timeout 5 bash -c 'date; echo a'; done; bash -c 'pwd'")
     start = out.index("│  ├─ for")
-    assert out[start : out.index("├─ who was heard")].splitlines() == [
+    assert out[start : out.index("├─ opinions")].splitlines() == [
         "│  ├─ for",
         "│  │  └─ ✓ timeout 5 bash -c 'date; echo a'  timeout runs a command for a limited time",
         "│  │     └─ ✓ bash -c 'date; echo a'  bash reads a line",
@@ -51,13 +51,13 @@ def test_each_command_stands_below_the_one_that_runs_it(here, capsys):
 
 def test_the_classifiers_votes_are_counted_not_listed(here, capsys):
     out = explained(capsys, "date; pwd; npm test")
-    assert "who was heard  classifier: 2 allow, 1 ask\n" in out
+    assert "opinions  classifier: 2 allow, 1 ask\n" in out
 
 
 def test_what_could_not_be_read_has_one_line(here, capsys):
     out = explained(capsys, "if true; then ls")
     assert out.count("`fi` is missing") == 2  # the head and its place in the tree
-    assert "│  └─ ? could not be read: `fi` is missing" in out
+    assert "│  └─ ? not analysed: `fi` is missing" in out
 
 
 def test_losers_say_what_overruled_them(here, capsys):
@@ -82,8 +82,8 @@ def test_piped_output_is_plain_and_does_not_wrap(world):
 
 
 def test_what_could_not_be_read_is_marked(here, capsys):
-    assert "could not be read: " in explained(capsys, "if then fi ((")
-    assert "write it so that it can be read" in explained(capsys, "if then fi ((")
+    assert "not analysed: " in explained(capsys, "if then fi ((")
+    assert "rewrite the command without computed names" in explained(capsys, "if then fi ((")
 
 
 UNREAD = [
@@ -139,13 +139,13 @@ def test_a_tool_without_a_command_shows_its_input(here, capsys):
 
 def test_a_link_shows_where_it_leads(here, tmp_path, capsys):
     (here.project / "link").symlink_to(tmp_path / "elsewhere")
-    assert f"(really {tmp_path / 'elsewhere'})" in explained(capsys, "--tool", "Write", "link")
+    assert f"(links to {tmp_path / 'elsewhere'})" in explained(capsys, "--tool", "Write", "link")
 
 
 def test_a_destructive_part_names_its_impact(here, capsys):
     out = explained(capsys, "rm -rf /")
     assert "impact: " in out
-    assert "to undo it: " in out
+    assert "to undo: " in out
 
 
 def test_a_boundary_is_named(here, capsys):

@@ -123,7 +123,7 @@ def test_settings_that_the_agent_itself_would_leave_out_are_refused(world, agent
     path.write_text(text)
     done = init(world, agent=agent)
     assert done.code == 2
-    assert f"{agent} can not read this file" in done.err
+    assert f"{agent} cannot parse this file" in done.err
     assert ("byte order mark" in done.err) is text.startswith("\ufeff")
     assert path.read_text() == text
 
@@ -146,7 +146,7 @@ def test_a_file_of_hooks_that_codex_would_leave_out_is_refused(world, text, name
     path.write_text(json.dumps(text))
     done = init(world, agent="codex")
     assert done.code == 2
-    assert f"take out {named}" in done.err
+    assert f"remove {named}" in done.err
     assert json.loads(path.read_text()) == text
 
 
@@ -161,10 +161,10 @@ def test_rules_are_taken_over_and_each_refusal_is_explained(world, settings):
         "deny  Write(/etc/**)",
         "deny  mcp__files__*",
     ):
-        assert f"takes over   {text}" in shown
-    assert "leaves out   allow Bash(*): it would allow everything of its kind" in shown
-    assert "leaves out   allow Bash(run_in_background:true): it is about a parameter" in shown
-    assert "leaves out   deny  Agent(Explore): Assent has no rules for Agent" in shown
+        assert f"imports      {text}" in shown
+    assert "skips        allow Bash(*): the rule would allow every such call" in shown
+    assert "skips        allow Bash(run_in_background:true): the rule is about a parameter" in shown
+    assert "skips        deny  Agent(Explore): Assent has no rules for Agent" in shown
     init(world)
     assert world.run("check", "npm run test").code == 0
     assert world.run("check", "git push").code == 3
@@ -204,8 +204,8 @@ def test_without_a_terminal_it_asks_for_yes(world, settings):
         ("[1, 2]", "expected the file to be an object"),
         ('{"hooks": []}', "expected hooks to be an object"),
         ('{"hooks": {"PreToolUse": {}}}', "expected hooks.PreToolUse to be a list"),
-        ('{"a": 1, "a": 2}', "stands twice"),
-        ('{"disableAllHooks": true}', "Hooks are switched off here"),
+        ('{"a": 1, "a": 2}', "duplicate name"),
+        ('{"disableAllHooks": true}', "hooks are disabled here"),
     ],
 )
 def test_settings_that_can_not_be_changed_are_left_alone(world, settings, text, said):
@@ -246,7 +246,7 @@ def test_a_link_stays_a_link_and_a_link_to_nothing_is_refused(world, settings):
     kept.unlink()
     done = init(world)
     assert done.code == 2
-    assert "symbolic link to nothing" in done.err
+    assert "dangling symbolic link" in done.err
 
 
 def test_a_projects_link_leads_nowhere_outside_of_it(world, settings):
@@ -254,7 +254,7 @@ def test_a_projects_link_leads_nowhere_outside_of_it(world, settings):
     ours.symlink_to(settings.parent)  # the user's own settings
     done = init(world, "--project")
     assert done.code == 2
-    assert "This leads out of the project" in done.err
+    assert "the file is a link out of the project" in done.err
     assert settings.read_text() == THEIRS
     ours.unlink()
     (world.project / "elsewhere").mkdir()
@@ -338,7 +338,7 @@ def test_what_was_changed_since_is_kept_when_it_is_taken_out(world, settings):
     text = settings.read_text().replace('"model": "opus"', '"model": "haiku"')
     settings.write_text(text)
     done = world.run("uninit", "claude-code")
-    assert "changed since" in done.out
+    assert "later changes stay" in done.out
     found = parse(settings.read_text()).value
     assert found["model"] == "haiku"
     assert found["hooks"] == parse(THEIRS).value["hooks"]
@@ -349,7 +349,7 @@ def test_rules_that_were_taken_over_go_again_and_what_was_added_since_stays(worl
     world.user_file.write_text(before)
     init(world)
     world.user_file.write_text(world.user_file.read_text().replace("7000", "7001"))
-    assert "what was changed since stays" in world.run("uninit", "claude-code").out
+    assert "later changes stay" in world.run("uninit", "claude-code").out
     assert world.user_file.read_text() == before.replace("7000", "7001")
     assert settings.read_text() == THEIRS
 
@@ -361,7 +361,7 @@ def test_a_rule_added_among_those_that_were_taken_over_never_changes_its_list(wo
     last = [line for line in text.splitlines(keepends=True) if "mcp__files" in line][-1]
     world.user_file.write_text(text.replace(last, last + "    - Bash(curl:*)\n"))
     before = world.user_file.read_text()
-    assert "stays as it is" in world.run("uninit", "claude-code").out
+    assert "as it is: it was changed in the same place" in world.run("uninit", "claude-code").out
     assert world.user_file.read_text() == before
 
 
@@ -371,7 +371,7 @@ def test_a_switch_goes_back_too_when_the_file_was_changed_since(world):
     settings.write_text('{"hooksConfig": {"notifications": true}, "general": {"vimMode": true}}')
     init(world, agent="gemini")
     settings.write_text(settings.read_text().replace('"vimMode": true', '"vimMode": false'))
-    assert "took what Assent wrote out" in world.run("uninit", "gemini").out
+    assert "removed Assent's entries" in world.run("uninit", "gemini").out
     found = parse(settings.read_text()).value
     assert found == {"hooksConfig": {"notifications": True}, "general": {"vimMode": False}}
 
@@ -426,8 +426,8 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
     )
     shown = init(world, "--dry-run", agent="codex").out
     for text in ("allow Bash(cargo test:*)", "allow Bash(cargo check:*)", "ask   Bash(git push:*)", "deny  Bash(dd:*)"):
-        assert f"takes over   {text}" in shown
-    assert "a word in it would mean something else" in shown
+        assert f"imports      {text}" in shown
+    assert "a word would have another meaning" in shown
     assert "nothing like network_rule" in shown
     policies = world.home / ".gemini" / "policies" / "mine.toml"
     policies.parent.mkdir(parents=True)
@@ -439,9 +439,9 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
     (world.home / ".gemini" / "settings.json").write_text('{"tools": {"exclude": ["run_shell_command(rm)"]}}')
     shown = init(world, "--dry-run", agent="gemini").out
     for text in ("allow Bash(git status:*)", "allow Bash(ls:*)", "deny  Bash(rm:*)"):
-        assert f"takes over   {text}" in shown
+        assert f"imports      {text}" in shown
     assert "nothing like commandRegex" in shown
-    assert "it would allow everything of its kind" in shown
+    assert "the rule would allow every such call" in shown
 
 
 def test_a_projects_own_rules_start_in_the_project(world):
@@ -466,8 +466,8 @@ def test_a_project_is_wired_up_for_itself_with_its_own_token(world):
 
 def test_a_second_wiring_of_an_agent_is_told_of_the_first(world):
     assert "already" not in init(world, "--project").out
-    assert f"note: claude-code is wired up in {world.project} already" in init(world).out
-    assert "note: claude-code is wired up for all your projects already" in init(world, "--project").out
+    assert f"note: claude-code is already connected in {world.project}" in init(world).out
+    assert "note: claude-code is already connected for all your projects" in init(world, "--project").out
     assert "already" not in init(world, agent="gemini").out
 
 
@@ -487,11 +487,11 @@ def test_the_settings_and_the_home_are_protected_from_then_on(world, settings):
 def test_an_interpreter_inside_a_project_is_refused(world):
     done = init(world, "--python", str(world.project / "bin" / "python3"))
     assert done.code == 2
-    assert "is not there" in done.err
+    assert "does not exist" in done.err
     inner = world.project / "bin" / "python3"
     inner.parent.mkdir()
     inner.symlink_to("/usr/bin/python3")
-    assert "lies in the project" in init(world, "--python", str(inner)).err
+    assert "is in the project" in init(world, "--python", str(inner)).err
 
 
 CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
@@ -598,7 +598,7 @@ def test_doctor_says_so_when_the_hook_lets_through_what_must_be_denied(world, se
     (world.state / "hook_client.py").write_text("def main(argv):\n    return 0\n")
     done = world.run("doctor")
     assert done.code == 1
-    assert "the hook let through what must be denied" in done.out
+    assert "the hook allowed a call that must be denied" in done.out
 
 
 def test_doctor_runs_no_line_that_only_looks_like_assents(world, settings):
@@ -609,7 +609,7 @@ def test_doctor_runs_no_line_that_only_looks_like_assents(world, settings):
     wired.write_text(json.dumps(text))
     done = world.run("doctor")
     assert done.code == 1
-    assert "does not have Assent's hook as it was written PreToolUse" in done.out
+    assert "does not contain Assent's hook as written PreToolUse" in done.out
     assert not (world.home / "fooled").exists()
 
 
@@ -655,7 +655,7 @@ def test_hooks_that_a_project_switches_off_are_found(world):
     ours.write_text("[features]\nhooks = false\n")
     assert find_off(WIRINGS["codex"], file, None) == []
     assert find_off(WIRINGS["codex"], file, str(world.project)) == [str(ours)]
-    assert "switched off" in init(world, "--project", agent="codex").err
+    assert "disabled" in init(world, "--project", agent="codex").err
 
 
 def test_a_program_that_a_project_puts_before_hooks_is_found(world, settings):
@@ -663,16 +663,16 @@ def test_a_program_that_a_project_puts_before_hooks_is_found(world, settings):
     ours = world.project / ".claude" / "settings.json"
     ours.parent.mkdir()
     ours.write_text('{"env": {"CLAUDE_CODE_SHELL_PREFIX": "/bin/true"}}')
-    assert f"{ours} sets CLAUDE_CODE_SHELL_PREFIX, which can leave hooks out" in world.run("doctor").out
+    assert f"{ours} sets CLAUDE_CODE_SHELL_PREFIX, which can skip hooks" in world.run("doctor").out
 
 
 def test_doctor_finds_what_speaks_before_the_hook(world, monkeypatch):
     init(world, agent="gemini")
-    assert "something is printed before the hook's answer" not in world.run("doctor").out
+    assert "other output precedes the hook's answer" not in world.run("doctor").out
     (world.home / "greeting.sh").write_text("echo hello\n")
     monkeypatch.setenv("BASH_ENV", str(world.home / "greeting.sh"))
     monkeypatch.setenv("SHLVL", "1")
-    assert "something is printed before the hook's answer" in world.run("doctor").out
+    assert "other output precedes the hook's answer" in world.run("doctor").out
 
 
 FAKE_CODEX = """#!/bin/sh
@@ -733,7 +733,7 @@ def test_the_hook_starts_one_daemon_however_many_ask_and_a_revoked_token_is_a_no
     assert world.run("token", "revoke", token["id"]).code == 0
     until(lambda: call_hook(started, data, env=world.environ).returncode == 2)
     assert b"run `assent init claude-code` again" in call_hook(started, data, env=world.environ).stderr
-    assert "is not good" in world.run("doctor").out
+    assert "rejected the token" in world.run("doctor").out
 
 
 def test_opencode_gets_a_plugin_that_runs_the_same_line(world):
@@ -761,7 +761,7 @@ def copies(world, text: str) -> list[str]:
 def test_a_plugin_that_was_changed_goes_too_and_the_change_is_kept(world, plugin):
     changed = plugin.read_text() + "// mine\n"
     plugin.write_text(changed)
-    assert "does not have Assent's hook as it was written" in world.run("doctor").out
+    assert "does not contain Assent's hook as written" in world.run("doctor").out
     said = world.run("uninit", "opencode").out
     assert not plugin.parent.parent.exists()
     assert copies(world, changed)[0] in said
@@ -791,7 +791,7 @@ def test_what_was_there_before_the_plugin_comes_back_whatever_became_of_it(world
 @pytest.mark.parametrize("text", ["// all my own\n", 'const LINE = "\\q"\n'])
 def test_a_plugin_that_runs_assent_no_longer_is_somebody_elses(world, plugin, text):
     plugin.write_text(text)
-    assert "stays as it is" in world.run("uninit", "opencode").out
+    assert "as it is: it was changed in the same place" in world.run("uninit", "opencode").out
     assert plugin.read_text() == text
 
 
@@ -820,7 +820,7 @@ def moved(world):
 
 def test_a_project_that_was_moved_is_taken_out_where_it_lies_now(world, moved):
     said = world.run("doctor").out
-    assert "there is no such folder any more" in said
+    assert "the folder no longer exists" in said
     assert "--project" in said
     assert world.run("uninit", "claude-code", "--project", cwd=moved).code == 0
     assert (moved / ".claude" / "settings.local.json").read_text() == '{"model": "opus"}\n'
@@ -840,7 +840,7 @@ def test_a_copy_of_a_project_is_not_the_project(world, moved):
     moved.rename(world.home / "old")
     shutil.copytree(world.home / "old", moved)
     done = world.run("uninit", "claude-code", "--project", cwd=moved)
-    assert "not wired up in this project" in done.err
+    assert "not connected in this project" in done.err
 
 
 def test_of_a_project_that_is_gone_an_empty_folder_is_enough(world, moved):

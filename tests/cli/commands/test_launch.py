@@ -46,8 +46,8 @@ def test_an_agent_is_started_without_what_turns_programs(world, programs, agent)
     assert (argv[0], argv[-2:]) == (str(programs / PROGRAMS[agent]), ["-p", "do it"])
     assert not [name for name in hostile if environ.get(name) and name != "KEPT"]
     assert (environ["KEPT"], environ["HOME"]) == ("1", str(world.home))
-    assert "left out: ASSENT_HOME, ASSENT_URL, BASH_ENV" in done.err
-    assert f"{agent} is not wired up" in done.err
+    assert "dropped variables: ASSENT_HOME, ASSENT_URL, BASH_ENV" in done.err
+    assert f"{agent} is not connected" in done.err
 
 
 def test_what_a_projects_settings_could_set_later_is_overridden(world, programs):
@@ -80,7 +80,7 @@ def test_a_program_of_the_project_is_not_the_agent(world, programs):
     (programs / "codex").rename(world.project / "codex")
     done = world.run("launch", "codex", PATH=f"{world.project}:/usr/bin:/bin")
     assert done.code == 2
-    assert "there is no `codex` on the PATH outside of" in done.err
+    assert "`codex` not found on the PATH outside of" in done.err
     assert world.run("launch", "codex", "--keep", "PATH", PATH=f"{world.project}:/usr/bin:/bin").code == 0
 
 
@@ -96,18 +96,18 @@ def test_it_can_only_be_shown(world, programs):
 def test_what_is_shown_does_not_need_the_program(world, programs):
     (programs / "codex").unlink()
     done = world.run("launch", "codex", "--dry-run")
-    assert (done.code, done.out.startswith("codex -c "), "there is no `codex`" in done.err) == (0, True, True)
+    assert (done.code, done.out.startswith("codex -c "), "`codex` not found" in done.err) == (0, True, True)
 
 
 def test_a_second_file_of_settings_is_refused(world, programs):
     done = world.run("launch", "claude-code", "--", "--settings", "x.json")
-    assert (done.code, "takes one --settings" in done.err) == (2, True)
+    assert (done.code, "accepts --settings only once" in done.err) == (2, True)
 
 
 def test_a_program_that_does_not_start_is_said(world, programs):
     (programs / "codex").write_text("#!/nowhere\n")
     done = world.run("launch", "codex")
-    assert (done.code, "can not be started" in done.err) == (2, True)
+    assert (done.code, "cannot start" in done.err) == (2, True)
 
 
 def test_a_whole_agent_can_be_contained(world, programs):

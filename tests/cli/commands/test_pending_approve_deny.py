@@ -74,7 +74,7 @@ def test_a_script_says_yes_to_what_is_long_by_its_digest_alone(daemon, agent):
     refused = daemon.run("approve", wanted)
     assert refused.returncode == 2
     assert "  | node hidden.js" in refused.stderr
-    assert "too long to approve unseen: 201 lines" in refused.stderr
+    assert "too long to approve without reading: 201 lines" in refused.stderr
     one = daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()
     assert one["status"] == "pending"
     for wrong in ("0" * 64, one["digest"][:4], ""):
@@ -111,9 +111,9 @@ def test_at_a_terminal_all_of_it_is_shown_before_a_yes_is_taken(daemon, agent):
     wanted = ask(agent, LONG + " # terminal")["requestId"]
     ended, screen = typed(daemon, wanted, ["y"] * 40)
     assert ended == 0
-    for part in ("| echo line0\r\n", "| echo line199\r\n", "| node hidden.js # terminal\r\n", "Allow it? [y/N] "):
+    for part in ("| echo line0\r\n", "| echo line199\r\n", "| node hidden.js # terminal\r\n", "Allow? [y/N] "):
         assert part in screen
-    assert screen.index("hidden.js # terminal") < screen.index("Allow it?")
+    assert screen.index("hidden.js # terminal") < screen.index("Allow?")
 
 
 def test_pending_shows_the_head_and_the_tail_of_what_is_long_and_says_what_is_between(daemon, agent):
@@ -210,7 +210,7 @@ def test_a_malformed_pattern_is_refused_with_a_suggestion_and_the_question_stays
 @pytest.mark.parametrize("verb", ["approve", "deny"])
 def test_an_answer_is_not_for_a_session_and_for_good(daemon, verb):
     done = daemon.run(verb, "x", "--session", "--always")
-    assert (done.returncode, done.stderr) == (2, "assent: --session and --always are two things\n")
+    assert (done.returncode, done.stderr) == (2, "assent: --session and --always exclude each other\n")
 
 
 def test_edit_opens_the_editor_and_shows_what_changed(daemon, agent, tmp_path):
@@ -323,15 +323,15 @@ def test_doctor_finds_what_is_wrong(tmp_path):
     done = running.run("doctor")
     assert done.stdout.count("start it with `assent serve`") == 1
     assert done.returncode == 0
-    assert "not there yet" in done.stdout
+    assert "does not exist yet" in done.stdout
     running.start()
     done = running.run("doctor")
     assert done.returncode == 0, done.stdout
-    assert "the daemon runs" in done.stdout
+    assert "the daemon is running" in done.stdout
     (running.state / "token").chmod(0o644)
     done = running.run("doctor")
     assert done.returncode == 1
-    assert "others can read or write" in done.stdout
+    assert "other users can read or write" in done.stdout
     (running.state / "token").chmod(0o600)
     running.state.chmod(0o755)
     assert running.run("doctor").returncode == 1

@@ -50,8 +50,8 @@ def test_show_has_every_layer_and_rule_with_its_place(layered, capsys):
         "interactive: yes",
         "sandbox profile: workspace-write",
         f"workspace: {layered.project}",
-        f"user {layered.user_file} (your own: everything in it counts)",
-        f"project {project_file} (not trusted: its allow rules do not count, ",
+        f"user {layered.user_file} (your own: all of it applies)",
+        f"project {project_file} (not trusted: allow rules ignored, ",
         "unknown_repository: ask",
         "read deny: /secret/**",
         "read default: allow",
@@ -61,7 +61,7 @@ def test_show_has_every_layer_and_rule_with_its_place(layered, capsys):
         "approve_commands: docker:*",
         f"Bash(wget:*)  user {layered.user_file}:15",
         f"Bash(git push:*)  project {project_file}:1",
-        f"Bash(make)  project {project_file}:1  (does not count: not trusted)",
+        f"Bash(make)  project {project_file}:1  (ignored: not trusted)",
         "chain: self-protection > forbidden-globs > deny-rules > ask-rules > allow-rules",
         "note: project rules are not trusted: 1 allow rule ignored",
     ):
@@ -85,13 +85,13 @@ RULES = parse_rules(["Bash(make)"])
 @pytest.mark.parametrize(
     ("policy", "counts", "said"),
     [
-        (Policy(layer=Layer.MANAGED), True, "your organisation's: everything in it counts"),
-        (Policy(layer=Layer.USER), True, "your own: everything in it counts"),
-        (Policy(layer=Layer.USER, trusted=True), True, "your own: everything in it counts"),
-        (Policy(layer=Layer.PROJECT, trusted=True), True, "trusted as it is now: its allow rules count"),
-        (Policy(layer=Layer.PROJECT), False, "not trusted: its allow rules do not count"),
-        (Policy(layer=Layer.RUN), False, "a run's: it only tightens"),
-        (Policy(layer=Layer.RUN, trusted=True), False, "a run's: it only tightens"),
+        (Policy(layer=Layer.MANAGED), True, "your organisation's: all of it applies"),
+        (Policy(layer=Layer.USER), True, "your own: all of it applies"),
+        (Policy(layer=Layer.USER, trusted=True), True, "your own: all of it applies"),
+        (Policy(layer=Layer.PROJECT, trusted=True), True, "trusted: its allow rules apply"),
+        (Policy(layer=Layer.PROJECT), False, "not trusted: allow rules ignored"),
+        (Policy(layer=Layer.RUN), False, "a run's: allow rules ignored"),
+        (Policy(layer=Layer.RUN, trusted=True), False, "a run's: allow rules ignored"),
     ],
 )
 def test_what_a_layer_says_of_itself_is_what_the_engine_does(policy, counts, said):
@@ -106,7 +106,7 @@ def test_what_a_layer_says_of_itself_is_what_the_engine_does(policy, counts, sai
 
 def test_show_without_any_file_says_that_the_default_holds(here, capsys):
     assert main(["policy", "show"]) == exit_codes.OK
-    assert "none: the default policy holds" in capsys.readouterr().out
+    assert "none: defaults apply" in capsys.readouterr().out
 
 
 def test_show_reports_what_is_declared_about_being_asked(here, capsys):
@@ -173,7 +173,7 @@ def test_an_example_that_does_not_hold_is_exit_1(here, tmp_path, capsys, example
 @pytest.mark.parametrize("action", ["lint", "test"])
 def test_a_file_that_is_not_there_is_wrong_usage(here, capsys, action):
     assert main(["policy", action, "/does/not/exist.yaml"]) == exit_codes.USAGE
-    assert "there is no file" in capsys.readouterr().err
+    assert "file not found" in capsys.readouterr().err
 
 
 def test_a_failing_rule_is_told_apart_from_those_that_hold():

@@ -372,13 +372,13 @@ def test_patterns_that_are_none_change_nothing(client, tmp_path):
 
 def test_strategies_that_can_not_be_used_are_named_with_the_line_and_the_reason(client, daemon, tmp_path):
     bad = {
-        "cycle": ("name: x\nsteps: &a [*a]\n", ":2: YAML anchors are not supported."),
+        "cycle": ("name: x\nsteps: &a [*a]\n", ":2: YAML anchors are not supported"),
         "tool": ("name: x\nsteps:\n- {agent: a, tool: fly, input: {}}\n", ':3: Invalid steps.0.tool "fly".'),
-        "bomb": ("a: &a [x]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b,*b]\n", ":1: YAML anchors are not supported."),
-        "deep": ("name: " + "[" * 2000, ": This is nested more than 32 levels deep."),
+        "bomb": ("a: &a [x]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b,*b]\n", ":1: YAML anchors are not supported"),
+        "deep": ("name: " + "[" * 2000, ": nested more than 32 levels deep"),
         "long": ("name: x\nsteps:\n" + READ * 1001, ": There are more than 1000 steps in this file."),
         "wide": ("name: [" + "a," * 300_000 + "]\n", ": There are more than 200000 values in this file."),
-        "empty": ("", ": This file is empty."),
+        "empty": ("", ": the file is empty"),
         "bytes": ("name: \x01\n", ":1: The character U+0001 is not allowed"),
         "profile": (f"name: x\nprofile: mine\nsteps:\n{READ}", ': no sandbox profile is called "mine"'),
     }
@@ -391,7 +391,7 @@ def test_strategies_that_can_not_be_used_are_named_with_the_line_and_the_reason(
         assert wrong.removeprefix(":") in message, message
     for fields, wrong in (
         ({"strategyPath": "/nope.yaml"}, "/nope.yaml: There is no such file."),
-        ({"strategyPath": "/dev/zero"}, "/dev/zero: This is not a regular file."),
+        ({"strategyPath": "/dev/zero"}, "/dev/zero: not a regular file"),
         ({"strategyPath": "x.yaml"}, "strategyPath must be absolute, or relative to a cwd that is given"),
         ({"strategyPath": "/x.yaml", "cwd": "here"}, "cwd must be an absolute path"),
         ({"strategyPath": "/x.yaml", "cwd": "/a\0b"}, "cwd must be an absolute path"),

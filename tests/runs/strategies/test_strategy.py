@@ -76,7 +76,7 @@ def test_a_process_is_read_with_all_it_can_say():
 
 
 BAD = {
-    "": "s.yaml: This file is empty.",
+    "": "s.yaml: the file is empty",
     "name: x": "s.yaml:1: A strategy has either steps or a process.",
     f"steps: [{STEP}]": "s.yaml:1: A strategy needs a name.",
     f"name: x\nsteps: [{STEP}]\nprocess: {{}}": "s.yaml:1: A strategy has either steps or a process.",
@@ -105,10 +105,10 @@ BAD = {
     "name: x\nprocess: {agent: a, command: [x], hooks: codex}": "s.yaml:2: Expected process.command to start codex",
     "name: x\nprocess: {agent: a, command: [x], timeout: soon}": "s.yaml:2: Invalid process.timeout",
     "name: x\nprocess: {agent: a, command: [x], timeout: [1]}": "s.yaml:2: Expected process.timeout to be a time",
-    "name: &a x\nsteps: [*a]": "s.yaml:1: YAML anchors are not supported.",
-    "name: x\nsteps: &a [*a]": "s.yaml:2: YAML anchors are not supported.",
+    "name: &a x\nsteps: [*a]": "s.yaml:1: YAML anchors are not supported",
+    "name: x\nsteps: &a [*a]": "s.yaml:2: YAML anchors are not supported",
     "name: x\nname: y": "s.yaml:2: Duplicate key 'name'.",
-    "name: x\nsteps: " + "[" * 60: "s.yaml:2: This is nested more than 32 levels deep.",
+    "name: x\nsteps: " + "[" * 60: "s.yaml:2: nested more than 32 levels deep",
     "name: [": "s.yaml:2: Invalid YAML",
 }
 

@@ -385,7 +385,7 @@ def test_a_home_that_others_can_write_is_not_entered(daemon, agent, escape, mode
     finally:
         daemon.state.chmod(0o700)
     assert done.returncode == 4, done
-    assert "writable by others" in done.stderr
+    assert "writable by other users" in done.stderr
 
 
 NEAR = [

@@ -138,7 +138,7 @@ def test_how_far_a_call_is_what_its_server_says_beside_and_that_it_was_ended_are
         assert process.wait(60) == 0
     assert answer["result"]["content"][0]["text"] == "three"
     (ended,) = bodies(world, "process.terminated")
-    assert ended["payload"]["summary"] == "its client left"
+    assert ended["payload"]["summary"] == "client disconnected"
     (progress,) = bodies(world, "tool.progress")
     assert [progress["payload"][name] for name in ("progress", "total", "message")] == [1, 3, "one of three"]
     (started,) = bodies(world, "tool.started")

@@ -695,4 +695,4 @@ def test_nothing_is_signed_of_a_log_that_was_changed(tmp_path, rehashed):
 
 def test_a_bundle_that_can_not_be_read_is_an_error(daemon):
     done = daemon.run("audit", "verify", "--bundle", str(Path("/nonexistent")))
-    assert (done.returncode, "can not be read" in done.stderr) == (2, True)
+    assert (done.returncode, "cannot read" in done.stderr) == (2, True)

@@ -1,1 +1,1 @@
-"""One module per agent reads what its hook sends and writes the answer that it understands. No I/O."""
+"""One module per agent parses its hook's input and renders the answer. No I/O."""

@@ -1,4 +1,4 @@
-"""Claude Code's hooks: an allow is a grant there, a deny reaches the model, and a rewrite replaces the input."""
+"""Claude Code's hooks: an allow skips its own prompt, a deny reaches the model, a rewrite replaces the input."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ EVENTS: dict[str, Moment] = {
     "SessionStart": "start",
 }
 ASKABLE = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN})
-"""The modes in which an `ask` surely puts a question to the user."""
+"""The modes in which an `ask` is sure to reach the user."""
 _NEEDS_THE_USER = ("AskUserQuestion", "ExitPlanMode")
-"""Tools that are a question themselves: an allow would answer it with nothing."""
+"""Tools that ask the user: an allow would answer with nothing."""
 REWRITES: frozenset[Moment] = frozenset({"before", "permission"})
-"""When the agent runs the input that a hook gives it instead of its own."""
+"""The events at which the agent runs the input that the hook returns."""
 
 
 def parse(data: bytes) -> HookCall:
-    """Read what the hook sent, or raise `CallError`."""
+    """Parse the hook's input, or raise `CallError`."""
     return parse_claude_shape(data, EVENTS)
 
 
 def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
-    """Write the answer. It is JSON always: a permission request does not honour an exit code."""
+    """Return the answer, always as JSON: a permission request ignores the exit code."""
     if call is None:
         return REFUSAL
     if call.moment == "start":
@@ -50,7 +50,7 @@ def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     if answer.abstain or call.moment == "after" or (answer.allow and call.tool in _NEEDS_THE_USER):
         return SILENCE
     if call.moment == "permission" and (answer.ask or (answer.allow and not answer.person)):
-        return SILENCE  # the user's own ask rules brought it here: only a person may answer for them
+        return SILENCE  # the user's own ask rules caused this prompt: only a person may answer it
     said = _permission(answer) if call.moment == "permission" else _before(answer)
     code = code_for(answer) if call.moment == "before" else ALLOWED
     return Rendered(msgspec.json.encode({"hookSpecificOutput": {"hookEventName": call.event, **said}}), code)

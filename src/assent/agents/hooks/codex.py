@@ -1,4 +1,4 @@
-"""Codex's hooks: an allow must stay unsaid before a call, a deny needs a reason, grants go to permission requests."""
+"""Codex's hooks: silence allows a call, a deny needs a reason, permission requests take an explicit allow."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ EVENTS: dict[str, Moment] = {
     "PostToolUse": "after",
     "SessionStart": "start",
 }
-_CHANGED = "the call was changed, which can not be done here; make the changed call instead"
+_CHANGED = "the call was changed, which is not possible here; make the changed call instead"
 REWRITES: frozenset[Moment] = frozenset({"before"})
-"""When the agent runs the input that a hook gives it instead of its own."""
+"""The events at which the agent runs the input that the hook returns."""
 
 
 def parse(data: bytes) -> HookCall:
-    """Read what the hook sent, or raise `CallError`."""
+    """Parse the hook's input, or raise `CallError`."""
     return parse_claude_shape(data, EVENTS)
 
 
 def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
-    """Write the answer. Any field too many makes Codex drop the whole of it, and go on.
+    """Return the answer. An unknown field makes Codex ignore all of it and run the call.
 
-    A no is said by the code, too, and then Codex reads why on stderr: its words are not read at all where the user's
-    shell printed something before them.
+    A denial also sets the exit code, with the reason on stderr: Codex ignores stdout if the user's shell printed
+    something first.
     """
     if call is None:
         return REFUSAL

@@ -2,13 +2,13 @@
 # Asks Assent whether a tool call may run. Needs a POSIX shell and curl, nothing else.
 #
 #   ASSENT_URL          where the daemon is, for example http://host.docker.internal:7422
-#   ASSENT_TOKEN        an agent's token, or ASSENT_TOKEN_FILE, a file that holds it
-#   ASSENT_AGENT        whose words to speak: docker-agent (default) or generic
+#   ASSENT_TOKEN        an agent's token, or ASSENT_TOKEN_FILE, a file that contains it
+#   ASSENT_AGENT        the format: docker-agent (default) or generic
 #   ASSENT_WAIT         how many seconds to wait for a person (default 300)
 #   ASSENT_MARGIN       how many seconds more the daemon has to answer (default 10)
 #
 # The call is read from stdin and sent as it is. Exit code 0 lets the call run, and only a clear allow by the daemon
-# gives it: whatever else happens is a denial, as JSON on stdout, and exit code 2.
+# gives it: everything else is a denial, as JSON on stdout, and exit code 2.
 
 set -f
 agent=${ASSENT_AGENT:-docker-agent}
@@ -16,7 +16,7 @@ wait=${ASSENT_WAIT:-300}
 margin=${ASSENT_MARGIN:-10}
 
 refuse() {
-    # Only our own words come here, so that this is JSON whatever happened.
+    # Only fixed texts are passed here, so that the output is valid JSON.
     printf '{"allow":false,"decision":"block","reason":"%s","hook_specific_output":' "$1"
     printf '{"hook_event_name":"pre_tool_use","permission_decision":"deny","permission_decision_reason":"%s"}}\n' "$1"
     exit 2
@@ -32,15 +32,15 @@ case $ASSENT_URL in *[!A-Za-z0-9:/._%\[\]-]*) refuse "Blocked: ASSENT_URL is not
 
 if [ -n "${ASSENT_TOKEN_FILE:-}" ]; then
     token=
-    { read -r token || [ -n "$token" ]; } <"$ASSENT_TOKEN_FILE" 2>/dev/null || refuse "Blocked: the token file can not be read"
+    { read -r token || [ -n "$token" ]; } <"$ASSENT_TOKEN_FILE" 2>/dev/null || refuse "Blocked: cannot read the token file"
 else
     token=${ASSENT_TOKEN:-}
 fi
 case $token in '' | *[!A-Za-z0-9_.~-]*) refuse "Blocked: there is no token for Assent" ;; esac
 command -v curl >/dev/null 2>&1 || refuse "Blocked: curl is not installed"
 
-# What the agent's commands start with: values of what programs act on, names of the rest, and no secret. What `export -p`
-# writes on one line is told; a value that takes several, or has quotes in it, is not.
+# The environment of the agent's commands: values of variables that programs act on, names of the others, no secrets.
+# Values on one line of `export -p` are sent; those with several lines or quotes are not.
 judged() {
     # JUDGED
     case $1 in
@@ -109,8 +109,8 @@ tell() {
     environment=$environment=$escaped
 }
 environment=
-listed=$(export -p) || refuse "Blocked: the environment can not be told"
-# Functions that bash would take over are no names to other shells: they are found where there is a `tr` to look with.
+listed=$(export -p) || refuse "Blocked: cannot read the environment"
+# Other shells do not list exported bash functions: find them with `tr`, if it is installed.
 functions=$({ tr '\0' '\n' <"/proc/$$/environ" || env; } 2>/dev/null) || functions=
 while IFS= read -r line; do
     line=${line#declare -x }
@@ -129,9 +129,9 @@ while IFS= read -r line; do
 done <<LISTED
 $functions
 LISTED
-[ "${#environment}" -le 40000 ] || refuse "Blocked: the agent's environment is too large to be told"
+[ "${#environment}" -le 40000 ] || refuse "Blocked: the agent's environment is too large to send"
 
-# The token goes by a descriptor: arguments can be read by every process. No settings file and no proxy have a say.
+# Pass the token through a descriptor, since other processes can read arguments. Ignore curlrc and proxies.
 answer=$(
     curl -q --config /dev/fd/3 --noproxy '*' --globoff --silent --include --max-time "$((wait + margin))" \
         --connect-timeout "$((margin + 1))" --request POST --data-binary @- \
@@ -140,13 +140,13 @@ answer=$(
 header = "Authorization: Bearer $token"
 header = "X-Assent-Environment: ${environment#&}"
 CONFIG
-) || refuse "Blocked: Assent can not be reached, or did not answer in time"
+) || refuse "Blocked: cannot reach Assent, or no answer in time"
 
 line_end=$(printf '\r')
 newline='
 '
 gap="$line_end$newline$line_end$newline"
-case $answer in *"$gap"*) ;; *) refuse "Blocked: the answer of Assent can not be read" ;; esac
+case $answer in *"$gap"*) ;; *) refuse "Blocked: invalid answer from Assent" ;; esac
 head=${answer%%"$gap"*}
 body=${answer#*"$gap"}
 status=${head%%"$line_end"*}
@@ -162,7 +162,7 @@ code=
 while IFS= read -r line; do
     case $line in
         [Xx]-[Aa][Ss][Ss][Ee][Nn][Tt]-[Ee][Xx][Ii][Tt]:*)
-            [ -z "$code" ] || refuse "Blocked: the answer of Assent can not be read"
+            [ -z "$code" ] || refuse "Blocked: invalid answer from Assent"
             code=${line#*:}
             code=${code%"$line_end"}
             code=${code# }
@@ -172,12 +172,12 @@ done <<HEAD
 $head
 HEAD
 
-case $body in '{'*'}') ;; *) refuse "Blocked: the answer of Assent can not be read" ;; esac
+case $body in '{'*'}') ;; *) refuse "Blocked: invalid answer from Assent" ;; esac
 case $code in
     0 | 2)
-        # An answer that is not heard whole may be the one that has something else run.
+        # A partly written answer could make the agent run something else.
         printf '%s\n' "$body" || exit 2
         exit "$code"
         ;;
-    *) refuse "Blocked: the answer of Assent can not be read" ;;
+    *) refuse "Blocked: invalid answer from Assent" ;;
 esac

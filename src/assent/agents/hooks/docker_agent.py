@@ -1,4 +1,4 @@
-"""docker-agent's `pre_tool_use` hook: snake case both ways; only an explicit allow lets a call run."""
+"""docker-agent's `pre_tool_use` hook: snake case; only an explicit allow lets a call run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from assent.model import CallError
 
 EVENT = "pre_tool_use"
 REWRITES: frozenset[Moment] = frozenset({"before"})
-"""When the agent runs the input that a hook gives it instead of its own."""
+"""The events at which the agent runs the input that the hook returns."""
 
 
 def parse(data: bytes) -> HookCall:
-    """Read what the hook sent, or raise `CallError`. An event that asks for no permission is not ours."""
+    """Parse the hook's input, or raise `CallError`, also for other events."""
     given = decode_object(data)
     event = take_text(given, "hook_event_name")
     if event not in (None, EVENT):
@@ -42,8 +42,8 @@ def parse(data: bytes) -> HookCall:
     )
 
 
-def render(answer: HookAnswer, call: HookCall | None = None) -> Rendered:  # noqa: ARG001 - as every agent has it
-    """Write the answer."""
+def render(answer: HookAnswer, call: HookCall | None = None) -> Rendered:  # noqa: ARG001 - the common signature
+    """Return the answer in the agent's format."""
     details: dict[str, Any] = {
         "hook_event_name": EVENT,
         "permission_decision": "allow" if answer.allow else "deny",

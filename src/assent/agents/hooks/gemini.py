@@ -21,19 +21,19 @@ from assent.agents.hooks.messages import (
 from assent.model import Mode
 
 ASKABLE = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS})
-"""The modes in which an `ask` surely puts a question to the user."""
+"""The modes in which an `ask` is sure to reach the user."""
 EVENTS: dict[str, Moment] = {"BeforeTool": "before", "AfterTool": "after", "SessionStart": "start"}
 REWRITES: frozenset[Moment] = frozenset({"before"})
-"""When the agent runs the input that a hook gives it instead of its own."""
+"""The events at which the agent runs the input that the hook returns."""
 
 
 def parse(data: bytes) -> HookCall:
-    """Read what the hook sent, or raise `CallError`."""
+    """Parse the hook's input, or raise `CallError`."""
     return parse_claude_shape(data, EVENTS)
 
 
 def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
-    """Write the answer."""
+    """Return the answer in the agent's format."""
     if call is None:
         return REFUSAL
     if answer.abstain or call.moment == "after":
@@ -48,14 +48,14 @@ def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     if rewrite is None:
         return _say({"decision": "allow"})
     if call.input.keys() - rewrite.keys():
-        # Merging can not take a field away: what would run is not what was decided.
+        # Merging cannot remove a field, so a different call than the decided one would run.
         lost = ", ".join(sorted(call.input.keys() - rewrite.keys()))
         return _deny(f"the changed call leaves out {lost}; make the changed call instead")
     return _say({"decision": "allow", "hookSpecificOutput": {"hookEventName": call.event, "tool_input": rewrite}})
 
 
 def _warn(call: HookCall, answer: HookAnswer) -> Rendered:
-    """Tell the user and the model why nothing will run: Gemini CLI lets no hook stop a session."""
+    """Tell the user and the model that every call will be denied: no hook can stop a session of Gemini CLI."""
     if answer.allow:
         return SILENCE
     reason = reason_for_model(answer)
@@ -64,7 +64,7 @@ def _warn(call: HookCall, answer: HookAnswer) -> Rendered:
 
 
 def _deny(reason: str) -> Rendered:
-    """Say no, by the code too: a user's shell may print before these words, and Gemini CLI then does not read them."""
+    """Deny, also by exit code: Gemini CLI ignores stdout if the user's shell printed something first."""
     return Rendered(msgspec.json.encode({"decision": "deny", "reason": reason}), REFUSED, reason)
 
 

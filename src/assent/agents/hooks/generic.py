@@ -1,4 +1,4 @@
-"""The plain shape: `{toolName, toolInput, …}` in any of its spellings, answered by `{allow, tier, reason, …}`."""
+"""The generic format: `{toolName, toolInput, …}` in several spellings, answered by `{allow, tier, reason, …}`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INPUT = ("toolInput", "tool_input", "input")
 
 
 def parse(data: bytes) -> HookCall:
-    """Read what the hook sent, or raise `CallError`."""
+    """Parse the hook's input, or raise `CallError`."""
     given = decode_object(data)
     tool = take_text(given, *_TOOL)
     if tool is None:
@@ -41,8 +41,8 @@ def parse(data: bytes) -> HookCall:
     )
 
 
-def render(answer: HookAnswer, call: HookCall | None = None) -> Rendered:  # noqa: ARG001 - as every agent has it
-    """Write the answer."""
+def render(answer: HookAnswer, call: HookCall | None = None) -> Rendered:  # noqa: ARG001 - the common signature
+    """Return the answer in the agent's format."""
     body: dict[str, Any] = {"allow": answer.allow}
     if answer.tier is not None:
         body["tier"] = answer.tier
@@ -57,7 +57,7 @@ def render(answer: HookAnswer, call: HookCall | None = None) -> Rendered:  # noq
 
 
 def _refuse_contradiction(given: dict[str, Any]) -> None:
-    """Refuse two spellings that say two things: what is decided must be what the agent would run."""
+    """Refuse two spellings with different values: the decided call must be the one that runs."""
     for names in (_TOOL, _INPUT):
         said = [given[name] for name in names if given.get(name) is not None]
         if any(value != said[0] for value in said[1:]):

@@ -1,4 +1,4 @@
-"""What a hook is asked and what it answers, in our words."""
+"""The common records of all hooks: the call, the answer and its rendered form."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import msgspec
 from assent.model import MODE_ALIASES, CallError, Mode, Tier
 
 ALLOWED, REFUSED = 0, 2
-"""How a hook's process ends: a no ends with 2, where the agent heeds that."""
+"""Exit codes of a hook: agents take 2 for a denial."""
 
 
 Moment: TypeAlias = Literal["start", "before", "permission", "after"]
-"""When a hook speaks: when a session begins, before a call, when the agent itself would ask, or after the call."""
+"""When a hook is called: at session start, before a call, when the agent itself would ask, or after a call."""
 
 _TIGHTENING = frozenset({Mode.PLAN, Mode.STRICT, Mode.DONT_ASK, Mode.UNTRUSTED})
 _TRAILER = re.compile(r"\nExit Code: ([1-9][0-9]*)(?:\n[A-Z][A-Za-z ]*: [^\n]*)*(?:\n</untrusted_context>)?\s*$")
 _LONGEST_TRAILER = 2000
 LONGEST_REASON = 4000
-"""Agents cut longer texts, each at its own length."""
+"""Agents cut longer texts, each at a different length."""
 
 
 class OutcomeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a call, as the agent tells it."""
+    """The outcome of a call as the agent reports it."""
 
     failed: bool
     error: str | None = None
@@ -38,7 +38,7 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     input: dict[str, Any]
     event: str = ""
-    """The agent's own name for the moment."""
+    """The agent's name for the event."""
     moment: Moment = "before"
     report: OutcomeReport | None = None
     cwd: str | None = None
@@ -47,13 +47,13 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     user: str | None = None
     modes: tuple[Mode, ...] = ()
-    """A mode the agent reports, where it tightens: what it would ask less about is none of its business here."""
+    """The mode that the agent reports, if it tightens; a looser mode is ignored."""
     reported: Mode | None = None
-    """The mode the agent reports, whatever it is."""
+    """The mode that the agent reports, also a looser one."""
     rewritable: bool = False
-    """Whoever asks runs `updatedInput` where the answer has one."""
+    """Whether the caller runs the `updatedInput` of the answer."""
     shell: str = ""
-    """What runs its lines, if its hook told."""
+    """The shell that runs the agent's commands, if the hook sent it."""
 
 
 class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,54 +61,54 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     allow: bool
     abstain: bool = False
-    """Say nothing, so that the agent does what it would do without a hook."""
+    """Return no answer, so that the agent behaves as without a hook."""
     ask: bool = False
-    """Have the agent ask its own user; for agents that are known to honour it."""
+    """Let the agent ask its own user; only for agents known to support it."""
     person: bool = False
-    """A person said yes to this very call."""
+    """Whether a person approved exactly this call."""
     reason: str
     tier: Tier | None = None
     request_id: str | None = None
     updated_input: dict[str, Any] | None = None
     instead: dict[str, Any] | None = None
-    """Not this, but the same call inside its sandbox may run: the input that does so, once."""
+    """Input that runs the same call once inside its sandbox, where the call itself may not run."""
     feedback: str | None = None
-    """What the person who answered wants the agent to know."""
+    """Feedback for the agent from the person who answered."""
 
     @property
     def message(self) -> str:
-        """Return the reason, and with it what a person said, where the agent has one text only."""
+        """The reason with the person's feedback, for agents that take one text."""
         said = self.feedback if self.feedback and self.feedback not in self.reason else None
         return f"{self.reason} ({said})" if said else self.reason
 
 
 class Rendered(msgspec.Struct, frozen=True):
-    """An answer as the agent reads it: text for its stdout, and the code to end with."""
+    """An answer in the agent's format: stdout and exit code."""
 
     body: bytes
     exit: int
     reason: str = ""
-    """Why not, where that is not what the answer says."""
+    """The reason for stderr, if it differs from the answer's."""
 
 
 SILENCE = Rendered(b"", ALLOWED)
 REFUSAL = Rendered(b"", REFUSED)
-"""A no to what could not even be read: by the code alone, with the reason on stderr."""
+"""The denial of invalid input: exit code only, with the reason on stderr."""
 
 
 def code_for(answer: HookAnswer) -> int:
-    """Return the code of an answer. A no has it besides its words: a user's shell may print before them, unasked."""
+    """Return the exit code of an answer. A denial needs it: agents ignore stdout if a shell printed something first."""
     return ALLOWED if answer.allow or answer.ask else REFUSED
 
 
 def reason_for_model(answer: HookAnswer) -> str:
-    """Return a reason that no agent refuses: never empty, never too long."""
+    """Return a reason that every agent accepts: not empty, not too long."""
     reason = answer.message.strip() or ("allowed" if answer.allow else "not allowed")
     return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
 
 
 def stop_session(answer: HookAnswer) -> Rendered:
-    """Tell an agent of Claude Code's shape that its session may not begin; nothing, if it may."""
+    """Return the answer that stops a session, in Claude Code's format; silence if it may start."""
     if answer.allow or answer.abstain:
         return SILENCE
     reason = reason_for_model(answer)
@@ -116,7 +116,7 @@ def stop_session(answer: HookAnswer) -> Rendered:
 
 
 def parse_claude_shape(data: bytes, moments: Mapping[str, Moment]) -> HookCall:
-    """Read the shape that Claude Code began and others took over, or raise `CallError`."""
+    """Parse the input format of Claude Code, which other agents share, or raise `CallError`."""
     given = decode_object(data)
     event = take_text(given, "hook_event_name") or ""
     if event not in moments:
@@ -140,7 +140,7 @@ def parse_claude_shape(data: bytes, moments: Mapping[str, Moment]) -> HookCall:
 
 
 def _mode(word: str | None) -> Mode | None:
-    """Read a reported mode. One that is not known might be a careful one, so a careful one of ours stands in."""
+    """Return a reported mode. An unknown one may be strict, so it counts as `untrusted`."""
     if word is None:
         return None
     if word in MODE_ALIASES:
@@ -149,7 +149,7 @@ def _mode(word: str | None) -> Mode | None:
 
 
 def _report(given: dict[str, Any]) -> OutcomeReport:
-    error = given.get("error") or _shown_failure(given.get("tool_response")) or _told_failure(given.get("exit_code"))
+    error = given.get("error") or _response_failure(given.get("tool_response")) or _exit_failure(given.get("exit_code"))
     duration = given.get("duration_ms")
     return OutcomeReport(
         failed=error is not None or given.get("hook_event_name") == "PostToolUseFailure",
@@ -158,8 +158,8 @@ def _report(given: dict[str, Any]) -> OutcomeReport:
     )
 
 
-def _shown_failure(response: Any) -> str | None:
-    """Find a failure in what the agent tells its model: an error, or the exit code below a command's output."""
+def _response_failure(response: Any) -> str | None:
+    """Find a failure in the tool response: an error, or the exit code below a command's output."""
     if not isinstance(response, dict):
         return None
     error, said = response.get("error"), response.get("llmContent")
@@ -169,13 +169,13 @@ def _shown_failure(response: Any) -> str | None:
     return f"exit code {found[1]}" if found else None
 
 
-def _told_failure(code: Any) -> str | None:
-    """Find a failure in an exit code that the hook's client found out."""
+def _exit_failure(code: Any) -> str | None:
+    """Find a failure in the exit code that the hook client added."""
     return f"exit code {code}" if isinstance(code, int) and code != 0 else None
 
 
 def decode_object(data: bytes) -> dict[str, Any]:
-    """Read one JSON object, or raise `CallError`."""
+    """Decode one JSON object, or raise `CallError`."""
     try:
         return _OBJECT.decode(data)
     except msgspec.ValidationError:
@@ -188,7 +188,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def take_text(given: dict[str, Any], *names: str) -> str | None:
-    """Return the first of these fields that is there; it must be a string that says something, or null."""
+    """Return the first of these fields that is not empty; it must be a string."""
     for name in names:
         value = given.get(name)
         if value is None or value == "":
@@ -200,7 +200,7 @@ def take_text(given: dict[str, Any], *names: str) -> str | None:
 
 
 def take_input(given: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the tool's input, an object; none at all is an empty one."""
+    """Return the tool's input object; empty if it is missing."""
     value: Any = next((given[name] for name in names if given.get(name) is not None), {})
     if not isinstance(value, dict):
         raise CallError("Expected the tool's input to be an object")

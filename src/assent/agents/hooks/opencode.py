@@ -1,6 +1,6 @@
-"""OpenCode, by a plugin of ours: it sends what it is about to run, stops it by raising, and can change the input.
+"""OpenCode, through Assent's plugin: it sends every call, raises to stop it, and can change the input.
 
-It also follows OpenCode's own permission events, and replies to those that a person has answered here.
+The plugin also answers OpenCode's own permission prompts once a person has answered in Assent.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ EVENTS: dict[str, Moment] = {
 PLUGIN_FILE = "plugin/assent.js"
 _PLUGIN = """\
 // Written by `assent init opencode`; `assent uninit opencode` removes it.
-// Asks Assent before every tool call. Whatever goes wrong stops the call.
+// Asks Assent before every tool call. Any error stops the call.
 import { spawn } from "node:child_process"
 
 const LINE = %LINE%
 const REPORT = %REPORT%
 const TRIAL = %TRIAL%
 
-// The hook runs in the folder that the call is about: one server of OpenCode may serve several.
+// The hook runs in the working directory of the call: one OpenCode server may serve several projects.
 function ask(call) {
   return new Promise((resolve) => {
     const done = { code: null, out: "", err: "" }
@@ -66,7 +66,7 @@ function read(done) {
   }
 }
 
-// What became of a call is handed over, not waited for.
+// Report the outcome of a call without waiting for the response.
 function report(call) {
   return new Promise((resolve) => {
     const stdio = ["pipe", "ignore", "ignore"]
@@ -94,7 +94,7 @@ export const Assent = async ({ client, directory }) => {
     running.delete(id)
     if (begun) await report(call(event, begun.input, begun.args, { duration_ms: Date.now() - begun.at, ...more }))
   }
-  // OpenCode asks its own user about a call that Assent let through: a person's yes to that call answers it too.
+  // OpenCode asks its own user about a call that Assent allowed: a person's yes to that call answers it too.
   const answer = async (asked) => {
     const begun = running.get(asked.tool?.callID)
     if (!begun) return
@@ -123,7 +123,7 @@ export const Assent = async ({ client, directory }) => {
     event: async ({ event }) => {
       const part = event.properties?.part
       if (event.type === "permission.asked") {
-        answer(event.properties).catch(() => {}) // its own prompt stays
+        answer(event.properties).catch(() => {}) // keep its own prompt
       } else if (event.type === "message.part.updated" && part?.type === "tool" && part.state?.status === "error") {
         await ended("tool.execute.failed", part.callID, { error: String(part.state.error) })
       }
@@ -132,40 +132,40 @@ export const Assent = async ({ client, directory }) => {
 }
 """
 REWRITES: frozenset[Moment] = frozenset({"before"})
-"""When the agent runs the input that a hook gives it instead of its own."""
+"""The events at which the agent runs the input that the hook returns."""
 
 
 def plugin_line(text: str) -> str | None:
-    """Return the command line that a plugin of ours runs; None if it is not one."""
+    """Return the command line that Assent's plugin runs; None if it is another plugin."""
     found = re.search(r'^const LINE = ("(?:[^"\\\n]|\\.)*")$', text, re.MULTILINE)
     try:
         return msgspec.json.decode(found[1], type=str) if found else None
-    except msgspec.DecodeError:  # somebody changed it
+    except msgspec.DecodeError:  # the file was changed
         return None
 
 
 def is_our_plugin(text: str) -> bool:
-    """Tell whether a plugin runs Assent's hook, whatever else somebody made of it."""
+    """Return whether a plugin runs Assent's hook, even if it was changed."""
     return is_our_line(plugin_line(text))
 
 
 def plugin_text(line: str, report: str, *, trial: bool = False) -> bytes:
-    """Return the plugin, which runs the first of these command lines for every call, the other after it."""
+    """Return the plugin, which runs `line` before and `report` after every call."""
     words = {"%LINE%": line, "%REPORT%": report, "%TRIAL%": trial}
     return re.sub("|".join(words), lambda found: msgspec.json.encode(words[found[0]]).decode(), _PLUGIN).encode()
 
 
 def parse(data: bytes) -> HookCall:
-    """Read what the plugin sent, or raise `CallError`."""
+    """Parse the plugin's input, or raise `CallError`."""
     return parse_claude_shape(data, EVENTS)
 
 
 def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
-    """Write the answer for the plugin: `allow`, the reason, and what to run instead."""
+    """Return the answer for the plugin: `allow`, the reason, and the changed input."""
     if call is not None and (answer.abstain or call.moment == "after"):
         return SILENCE
     if call is not None and call.moment == "permission" and answer.allow and not answer.person:
-        return SILENCE  # the user's own ask rules brought it here: only a person may answer for them
+        return SILENCE  # the user's own ask rules caused this prompt: only a person may answer it
     said: dict[str, Any] = {"allow": answer.allow, "reason": reason_for_model(answer)}
     if answer.allow and answer.updated_input is not None:
         said["updatedInput"] = answer.updated_input

@@ -1,7 +1,7 @@
-"""Claude Code leaves out a whole file of settings for one setting it does not take, and says so to nobody: it is asked.
+"""Check settings with Claude Code itself, which silently ignores a whole file for one invalid setting.
 
-It is asked about a copy, in a folder of its own, whether it is logged in: a way to log in that only the copy holds
-tells whether the copy was read. Nothing of the user's is run for that, and nobody else is asked.
+A copy of the settings in a temporary folder gets a login helper; `claude auth status` shows whether the copy was read.
+No program of the user runs and no server is contacted.
 """
 
 # Paths are strings here, as in the vocabulary.
@@ -23,19 +23,19 @@ _HELPER = {"apiKeyHelper": "/bin/true"}
 _QUIET = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY")
 
 
-def find_untaken(program: str, settings: Any, environ: Mapping[str, str]) -> list[str]:
-    """Name the settings for which Claude Code leaves out a file that holds these; none where it can not be asked."""
-    if not program or not isinstance(settings, dict) or _takes(program, settings, environ):
+def find_rejected(program: str, settings: Any, environ: Mapping[str, str]) -> list[str]:
+    """Return the settings because of which Claude Code ignores a file; empty if it cannot be asked."""
+    if not program or not isinstance(settings, dict) or _accepts(program, settings, environ):
         return []
-    if not _takes(program, {}, environ):
-        return []  # this is another Claude Code than the one that was tried
-    return [name for name, value in settings.items() if not _takes(program, {name: value}, environ)] or list(settings)
+    if not _accepts(program, {}, environ):
+        return []  # an untested version of Claude Code
+    return [name for name, value in settings.items() if not _accepts(program, {name: value}, environ)] or list(settings)
 
 
-def _takes(program: str, settings: dict[str, Any], environ: Mapping[str, str]) -> bool:
+def _accepts(program: str, settings: dict[str, Any], environ: Mapping[str, str]) -> bool:
     given = {**settings, **_HELPER}
     if isinstance(given.get("env"), dict):
-        given["env"] = {}  # it could name another way to log in
+        given["env"] = {}  # it could contain another login
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "settings.json"), "w", encoding="utf-8") as file:  # noqa: PTH123 - as above
             json.dump(given, file)

@@ -1,4 +1,4 @@
-"""Codex runs only hooks that its user trusts, by a hash that Codex itself works out: it is asked for it here."""
+"""Trust hooks in Codex, which runs only hooks whose hash the user trusts and computes the hash itself."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH118
@@ -28,7 +28,7 @@ _HINT = "start Codex and trust the hooks with /hooks"
 
 
 class CodexHook(msgspec.Struct, frozen=True):
-    """One of Assent's hooks, as Codex sees it."""
+    """One of Assent's hooks as Codex lists it."""
 
     key: str
     hash: str
@@ -37,12 +37,12 @@ class CodexHook(msgspec.Struct, frozen=True):
 
 
 def list_hooks(program: str, cwd: str, environ: Mapping[str, str], lines: Sequence[str]) -> list[CodexHook]:
-    """Ask Codex for the hooks that run one of these very lines, or raise `ConfigError`.
+    """Return Codex's hooks that run exactly one of these lines, or raise `ConfigError`.
 
-    A repository can bring hooks that only look like Assent's: to trust those would be to run them.
+    A repository can contain hooks that only look like Assent's; those must not be trusted.
     """
     if not program:
-        raise ConfigError("Codex is not on the PATH.", suggestion=_HINT)
+        raise ConfigError("`codex` is not on the PATH", suggestion=_HINT)
     try:
         with subprocess.Popen(  # noqa: S603 - the user's own Codex
             [program, "app-server"],
@@ -57,7 +57,7 @@ def list_hooks(program: str, cwd: str, environ: Mapping[str, str], lines: Sequen
             finally:
                 process.kill()
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f"Codex could not be asked for its hooks: {error}.", suggestion=_HINT) from None
+        raise ConfigError(f"cannot list the hooks of Codex: {error}", suggestion=_HINT) from None
     return [
         CodexHook(hook["key"], hook["currentHash"], hook.get("trustStatus") == "trusted", bool(hook.get("enabled")))
         for entry in answer["data"]
@@ -77,14 +77,14 @@ def _converse(process: subprocess.Popen[bytes], cwd: str) -> Any:
 
 def _send(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
     if process.stdin is None:
-        raise ValueError("it does not listen")
+        raise ValueError("no stdin")
     process.stdin.write(json.dumps(message).encode() + b"\n")
     process.stdin.flush()
 
 
 def _receive(process: subprocess.Popen[bytes], wanted: int) -> Any:
     if process.stdout is None:
-        raise ValueError("it does not speak")
+        raise ValueError("no stdout")
     end, data, channel = time.monotonic() + _SECONDS, b"", process.stdout.fileno()
     while True:
         while b"\n" in data:
@@ -95,14 +95,14 @@ def _receive(process: subprocess.Popen[bytes], wanted: int) -> Any:
         ready, _, _ = select.select([channel], [], [], max(0.0, end - time.monotonic()))
         piece = os.read(channel, 1 << 16) if ready else b""
         if not piece:
-            raise ValueError("it did not answer")
+            raise ValueError("no response")
         data += piece
 
 
 def plan_trust(folder: str, hooks: Sequence[CodexHook]) -> SettingsChange:
-    """Work out Codex's own settings with these hooks trusted."""
+    """Plan the change of Codex's settings that trusts these hooks."""
     if not hooks:
-        raise ConfigError("Codex does not find them in its settings.", suggestion="see `assent doctor`")
+        raise ConfigError("Codex does not find the hooks in its settings", suggestion="see `assent doctor`")
     path = os.path.join(folder, CONFIG_FILE)
     before = read_text(path)
     text = before or ""
@@ -114,7 +114,7 @@ def plan_trust(folder: str, hooks: Sequence[CodexHook]) -> SettingsChange:
     except (tomllib.TOMLDecodeError, KeyError, TypeError):
         is_whole = False
     if not is_whole:
-        raise ConfigError("The hooks can not be trusted in this file.", file=path, suggestion=_HINT)
+        raise ConfigError("cannot trust the hooks in this file", file=path, suggestion=_HINT)
     return SettingsChange(path, None if before is None else before.encode(), text.encode())
 
 

@@ -1,6 +1,6 @@
-"""What agents' hooks run, as it lies in Assent's home: the client, and a start so short that reading it costs nothing.
+"""Install the hook client in Assent's home, with a short start script.
 
-Python reads a program it is given anew each time, and keeps in compiled form only what that program imports.
+Python compiles a script anew at each start but caches imported modules, so the script only imports the client.
 """
 
 # Paths are strings here, as in the vocabulary.
@@ -27,21 +27,21 @@ posix._exit({_CLIENT}.main(sys.argv) or {DONE})
 
 
 def place_hook(folder: str) -> None:
-    """Put the files of a hook into a private folder, unless they are there. A reader of the folder can call it too."""
-    import py_compile  # noqa: PLC0415 - seldom needed
+    """Write the hook files into a private folder, unless they are already there."""
+    import py_compile  # noqa: PLC0415 - rarely needed
 
-    make_private_folder(os.path.join(folder, "__pycache__"))  # Python would let others look into it
-    with contextlib.suppress(ConfigError):  # what others could read, or write, is not as it should be
+    make_private_folder(os.path.join(folder, "__pycache__"))  # Python would make it readable to others
+    with contextlib.suppress(ConfigError):  # files with wrong permissions are written again
         if is_placed(folder):
             return
     for name, content in _files().items():
         write_private(os.path.join(folder, name), content)
-    with contextlib.suppress(OSError, py_compile.PyCompileError):  # Python will do it, or do without
+    with contextlib.suppress(OSError, py_compile.PyCompileError):  # Python compiles it later
         py_compile.compile(os.path.join(folder, f"{_CLIENT}.py"), doraise=True)
 
 
 def is_placed(folder: str) -> bool:
-    """Tell whether the files of a hook are there, and those of this version."""
+    """Return whether the hook files are those of this version."""
     return all(
         find_private(os.path.join(folder, name), suggestion="make its mode 0600") == content
         for name, content in _files().items()
@@ -49,7 +49,7 @@ def is_placed(folder: str) -> bool:
 
 
 def _files() -> dict[str, bytes]:
-    from importlib import resources  # noqa: PLC0415 - slow to load, and seldom needed
+    from importlib import resources  # noqa: PLC0415 - slow to load, rarely needed
 
     client = (resources.files("assent") / "cli" / f"{_CLIENT}.py").read_bytes()
     return {f"{_CLIENT}.py": client, HOOK_SCRIPT: _START.encode()}

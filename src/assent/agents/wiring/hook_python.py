@@ -1,4 +1,4 @@
-"""A Python for the hook that no project can change: outside every project, and one that really runs."""
+"""Find a working Python interpreter for the hook, outside of every project."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH113, PTH117, PTH118, PTH120
@@ -19,27 +19,27 @@ _SECONDS = 20
 
 
 def find_python(chosen: str | None = None) -> str:
-    """Return an interpreter that may stand in a hook, or raise `ConfigError` with what is wrong with each."""
+    """Return an interpreter for the hook, or raise `ConfigError` with what is wrong with each candidate."""
     base = getattr(sys, "_base_executable", "") or sys.executable
     candidates = [chosen] if chosen else [os.path.realpath(base), *_USUAL, shutil.which("python3") or ""]
     found = [(path, why_not(path)) for path in dict.fromkeys(filter(None, candidates))]
     good = next((path for path, why in found if why is None), None)
     if good is None:
         said = "; ".join(f"{path} {why}" for path, why in found)
-        raise ConfigError(f"There is no Python that a hook may use: {said}.", suggestion="name one with --python")
+        raise ConfigError(f"no Python interpreter can run the hook: {said}", suggestion="name one with --python")
     return good
 
 
 def why_not(path: str) -> str | None:
-    """Say why an interpreter may not stand in a hook; None if it may."""
+    """Return why an interpreter cannot run the hook; None if it can."""
     if not os.path.isabs(path):
         return "is not an absolute path"
     real = os.path.realpath(path)
     if not os.path.isfile(real):
-        return "is not there"
+        return "does not exist"
     root = project_of(os.path.dirname(path)) or project_of(os.path.dirname(real))
     if root is not None:
-        return f"lies in the project {root}"
+        return f"is in the project {root}"
     try:
         done = subprocess.run([path, "-I", "-S", "-c", _TRY], capture_output=True, check=False, timeout=_SECONDS)  # noqa: S603 - it is being tried
     except (OSError, subprocess.SubprocessError) as error:
@@ -48,7 +48,7 @@ def why_not(path: str) -> str | None:
 
 
 def project_of(folder: str) -> str | None:
-    """Return the project that a folder lies in; a home directory that is kept in a repository is none."""
+    """Return the project of a folder; a home directory under version control is not one."""
     home = os.path.realpath(user_home() or "/")
     for each in ancestors(os.path.realpath(folder)):
         if each in ("/", home):

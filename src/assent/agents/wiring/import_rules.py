@@ -1,6 +1,6 @@
-"""The rules that people already gave their agents, as rules of Assent; what can not be said, or says too much, is not.
+"""Import the permission rules of agents as rules of Assent.
 
-An allow is taken over only where it surely means the same or less; a deny or ask where it means the same or more.
+An allow is imported only if it means the same or less in Assent; a deny or ask if it means the same or more.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MOST_ALTERNATIVES = 32
 _PLAIN_TOKEN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")
 _PARAMETER = re.compile(r"[a-z_]+:[^*]+")
 _FILE_TOOLS = ("Read", "Edit")
-_NEVER_HEEDED = ("Write", "NotebookEdit", "MultiEdit", "Glob")
+_IGNORED_BY_CLAUDE = ("Write", "NotebookEdit", "MultiEdit", "Glob")
 _NOBODY = "assent-nobody"
-"""What no rule means by its name: one that matches it matches everything."""
+"""A name that no rule mentions: a rule that matches it matches everything."""
 _FOREIGN = ("Agent", "Task", "Cd", "PowerShell", "Skill")
 _DECISIONS: dict[str, Effect] = {
     "allow": "allow",
@@ -38,16 +38,16 @@ _SHELLS = ("run_shell_command", "ShellTool")
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """A rule that was taken over."""
+    """An imported rule."""
 
     effect: Effect
     rule: str
     source: str
-    """How the agent had it."""
+    """The rule in the agent's syntax."""
 
 
 class RefusedRule(msgspec.Struct, frozen=True):
-    """A rule that was not, and why."""
+    """A rule that is not imported, and why."""
 
     effect: str
     source: str
@@ -55,7 +55,7 @@ class RefusedRule(msgspec.Struct, frozen=True):
 
 
 def from_claude(settings: Any, folder: str) -> list[Taken | RefusedRule]:
-    """Take over `permissions` of a Claude Code settings file, whose paths with one slash start in this folder."""
+    """Import `permissions` of a Claude Code settings file; paths with one leading slash are relative to the folder."""
     permissions = settings.get("permissions") if isinstance(settings, dict) else None
     found: list[Taken | RefusedRule] = []
     for effect in ("allow", "ask", "deny"):
@@ -70,12 +70,12 @@ def _from_claude(effect: Effect, source: str, folder: str) -> list[Taken | Refus
     inner = rest.removesuffix(")")
     if tool in _FOREIGN:
         return [RefusedRule(effect, source, f"Assent has no rules for {tool}")]
-    if tool in _NEVER_HEEDED and opening:
-        return [RefusedRule(effect, source, "Claude Code does not heed it either; it goes by Edit and Read")]
+    if tool in _IGNORED_BY_CLAUDE and opening:
+        return [RefusedRule(effect, source, "Claude Code ignores it too; it uses Edit and Read rules")]
     if tool in _FILE_TOOLS and opening:
         return _files(effect, source, tool, inner, folder)
     if tool == "Bash" and _PARAMETER.fullmatch(inner) and not inner.endswith(":"):
-        return [RefusedRule(effect, source, "it is about a parameter, not a command")]
+        return [RefusedRule(effect, source, "the rule is about a parameter, not a command")]
     if re.fullmatch(r"mcp__[^_](?:(?!__).)*", tool):
         return [_take(effect, f"{tool}__*", source)]
     return [_take(effect, "Bash" if source == "Bash(*)" else source.strip(), source)]
@@ -87,8 +87,8 @@ def _files(effect: Effect, source: str, tool: str, inner: str, folder: str) -> l
     paths = [path]
     if effect != "allow":
         path = path.rstrip("/")
-        paths = [path, f"**/{path}"] if "/" not in path else [path]  # a bare name means any depth there,
-        paths += [] if path.endswith("*") else [f"{paths[-1]}/**"]  # and a folder all that is in it
+        paths = [path, f"**/{path}"] if "/" not in path else [path]  # a bare name matches at any depth,
+        paths += [] if path.endswith("*") else [f"{paths[-1]}/**"]  # and a folder everything in it
     tools = ("Edit", "Write") if tool == "Edit" else (tool,)
     return [_take(effect, f"{each}({where})", source) for each in tools for where in paths]
 
@@ -99,12 +99,12 @@ def _take(effect: Effect, rule: str, source: str) -> Taken | RefusedRule:
     except (RuleError, ValueError) as error:
         return RefusedRule(effect, source, str(error))
     if effect == "allow" and _is_boundless(matcher):
-        return RefusedRule(effect, source, "it would allow everything of its kind, and Assent could decide nothing")
+        return RefusedRule(effect, source, "the rule would allow every such call")
     return Taken(effect, rule, source)
 
 
 def _is_boundless(matcher: Matcher) -> bool:
-    """Tell whether a rule covers whatever a tool could do, whichever way that is written; reading is no such thing."""
+    """Return whether a rule covers everything a tool can do, however it is written; reading files does not count."""
     if matcher.command is not None:
         lines = ((_NOBODY,), (_NOBODY, _NOBODY), (_NOBODY, _NOBODY, _NOBODY))
         return any(matcher.command.match(line, broad=False) is YES for line in lines)
@@ -121,19 +121,19 @@ def _is_boundless(matcher: Matcher) -> bool:
 
 
 def from_codex(text: str) -> list[Taken | RefusedRule]:
-    """Take over the prefix rules of a Codex `.rules` file."""
+    """Import the prefix rules of a Codex `.rules` file."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [RefusedRule("", text[:80], "the file can not be read")]
+        return [RefusedRule("", text[:80], "cannot parse the file")]
     found: list[Taken | RefusedRule] = []
     for statement in body:
         call = statement.value if isinstance(statement, ast.Expr) else None
         source = ast.unparse(statement)[:200]
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-            found.append(RefusedRule("", source, "it is not a rule"))
+            found.append(RefusedRule("", source, "not a rule"))
         elif call.func.id != "prefix_rule":
-            found.append(RefusedRule("", source, f"Assent has nothing like {call.func.id}"))
+            found.append(RefusedRule("", source, f"Assent has no equivalent of {call.func.id}"))
         else:
             found += _prefix_rule(call, source)
     return found
@@ -145,22 +145,22 @@ def _prefix_rule(call: ast.Call, source: str) -> list[Taken | RefusedRule]:
         if call.args:
             given["pattern"] = ast.literal_eval(call.args[0])
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return [RefusedRule("", source, "it is not written out")]
+        return [RefusedRule("", source, "not a literal rule")]
     effect = _DECISIONS.get(str(given.get("decision", "allow")))
     if effect is None:
-        return [RefusedRule("", source, "its decision is not known")]
+        return [RefusedRule("", source, "unknown decision")]
     pattern = given.get("pattern")
     tokens = [token if isinstance(token, list) else [token] for token in pattern] if isinstance(pattern, list) else []
     lines = list(itertools.islice(itertools.product(*tokens), _MOST_ALTERNATIVES + 1))
     if not tokens or len(lines) > _MOST_ALTERNATIVES:
-        return [RefusedRule(effect, source, "it names no command, or too many")]
+        return [RefusedRule(effect, source, "the rule names no command, or too many")]
     if not all(isinstance(word, str) and _PLAIN_TOKEN.fullmatch(word) for line in lines for word in line):
-        return [RefusedRule(effect, source, "a word in it would mean something else in a rule")]
+        return [RefusedRule(effect, source, "a word would have another meaning in a rule of Assent")]
     return [_take(effect, f"Bash({' '.join(line)}:*)", source) for line in lines]
 
 
 def from_gemini(settings: Any) -> list[Taken | RefusedRule]:
-    """Take over the tools that a Gemini CLI settings file allows and excludes."""
+    """Import the allowed and excluded tools of a Gemini CLI settings file."""
     tools = settings.get("tools") if isinstance(settings, dict) else None
     lists: tuple[tuple[Effect, str], ...] = (("allow", "allowed"), ("deny", "exclude"))
     found: list[Taken | RefusedRule] = []
@@ -175,7 +175,7 @@ def _gemini_tool(effect: Effect, source: str) -> Taken | RefusedRule:
     tool, opening, rest = source.partition("(")
     if tool not in _SHELLS:
         return (
-            RefusedRule(effect, source, "only rules about shell commands are taken over")
+            RefusedRule(effect, source, "only rules about shell commands are imported")
             if opening
             else _take(effect, tool, source)
         )
@@ -184,14 +184,14 @@ def _gemini_tool(effect: Effect, source: str) -> Taken | RefusedRule:
 
 
 def _prefix(effect: Effect, prefix: str, source: str) -> Taken | RefusedRule:
-    """Take over a prefix that is meant letter by letter."""
+    """Import a literal prefix."""
     if effect == "allow" and not all(_PLAIN_TOKEN.fullmatch(word) for word in prefix.split(" ")):
-        return RefusedRule(effect, source, "a word in it would mean something else in a rule")
+        return RefusedRule(effect, source, "a word would have another meaning in a rule of Assent")
     return _take(effect, f"Bash({prefix}:*)", source)
 
 
 def from_gemini_policy(data: Any) -> list[Taken | RefusedRule]:
-    """Take over the rules of a Gemini CLI policy file."""
+    """Import the rules of a Gemini CLI policy file."""
     rules = data.get("rule") if isinstance(data, dict) else None
     given = rules if isinstance(rules, list) else []
     return [taken for rule in given if isinstance(rule, dict) for taken in _gemini_rule(rule)]
@@ -202,7 +202,9 @@ def _gemini_rule(rule: dict[str, Any]) -> Iterator[Taken | RefusedRule]:
     source = ", ".join(f"{key} = {value!r}" for key, value in rule.items())[:200]
     more = rule.keys() - {"toolName", "commandPrefix", "decision", "priority", "denyMessage", "name"}
     if effect is None or more:
-        yield RefusedRule(effect or "", source, f"Assent has nothing like {', '.join(sorted(more)) or 'its decision'}")
+        yield RefusedRule(
+            effect or "", source, f"Assent has no equivalent of {', '.join(sorted(more)) or 'its decision'}"
+        )
         return
     prefixes = rule.get("commandPrefix")
     names = rule.get("toolName", "*" if prefixes is None else _SHELLS[0])

@@ -1,6 +1,6 @@
-"""Variables that a project's own files set for a whole agent: where they stand, and which turn programs or divert it.
+"""Find environment variables in a project's files that hijack an agent's programs or divert its traffic.
 
-An agent hands them to its hooks, too, before any hook can decide: they can only be looked for.
+The agent passes them to its hooks too, before a hook can decide, so they must be found in the files.
 """
 
 # Paths are strings here, as in the vocabulary.
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 LARGEST = 256 << 10
-"""Bytes of a file that is looked through; one that is larger is refused."""
+"""The largest file that is searched; a larger one is an error."""
 _DOTENV = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[=:](.*)")
 _GEMINI = ".gemini"
 
 
 class ProjectVariable(msgspec.Struct, frozen=True):
-    """A variable that a file sets."""
+    """An environment variable that a project file sets."""
 
     file: str
     line: int
@@ -42,14 +42,14 @@ class ProjectVariable(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Name the file and the line."""
+        """The file and line."""
         return f"{self.file}:{self.line}"
 
 
 def find_turning(agent: str, folder: str, environ: Mapping[str, str] = os.environ) -> tuple[ProjectVariable, ...]:
-    """Return what a project's files set for this agent, started in this folder, that turns programs or diverts it.
+    """Return the variables by which a project's files hijack or divert this agent, started in this folder.
 
-    Raises `ConfigError` for a file that the agent may read and this can not.
+    Raises `ConfigError` for a file that the agent may read but Assent cannot.
     """
     root = project_root(folder)
     home = os.path.realpath(user_home(environ) or "/")
@@ -63,19 +63,19 @@ def find_turning(agent: str, folder: str, environ: Mapping[str, str] = os.enviro
 
 
 def tell_turning(agent: str, found: Iterable[ProjectVariable]) -> str:
-    """Say what was found, and what to do."""
+    """Describe the variables and what to do."""
     turning: list[str] = []
     diverting: list[str] = []
     for each in found:
         (diverting if diverts(each.name) else turning).append(f"{each.place} sets {each.name}")
-    program = "which has every program that the agent starts, its hook included, run or load something else"
-    host = "which sends what the agent sends, its login included, elsewhere, or lets others read it"
+    program = "which makes every program of the agent, its hook included, run or load other code"
+    host = "which sends the agent's traffic, its login included, to another host"
     said = [f"{', '.join(each)}, {what}" for each, what in ((turning, program), (diverting, host)) if each]
-    return f"{'; '.join(said)}; take it out of the project, or set it in your own settings of {agent}"
+    return f"{'; '.join(said)}; remove it from the project, or set it in your own settings of {agent}"
 
 
 def _files(agent: str, folders: list[str]) -> Iterator[str]:
-    """Name the files from which an agent takes variables."""
+    """Yield the files from which an agent reads variables."""
     names: dict[str, tuple[str, ...]] = {
         "claude-code": (".claude/settings.json", ".claude/settings.local.json"),
         "codex": (".codex/config.toml",),
@@ -86,7 +86,7 @@ def _files(agent: str, folders: list[str]) -> Iterator[str]:
 
 
 def _excluded(agent: str, home: str) -> Callable[[ProjectVariable], bool]:
-    """Tell of what Gemini CLI leaves out by its user's settings: from a plain `.env`, and by the name alone."""
+    """Return a test for variables of a plain `.env` that the user's Gemini CLI settings exclude by name."""
     settings = os.path.join(home, _GEMINI, "settings.json")
     content = find_file(settings) if agent == "gemini" else None
     if content is None:
@@ -108,12 +108,12 @@ def _stamp(path: str) -> tuple[int, int, int, int] | None:
 
 @functools.lru_cache(maxsize=256)
 def _read(path: str, stamp: tuple[int, int, int, int] | None) -> tuple[ProjectVariable, ...]:
-    """Read what a file sets, once for each of its states."""
+    """Return the variables of a file, cached by its stat data."""
     content = None if stamp is None else find_file(path)
     if content is None:
         return ()
     if len(content.data) > LARGEST:
-        raise ConfigError(f"This file is larger than {LARGEST >> 10} KiB: Assent does not look through it.", file=path)
+        raise ConfigError(f"the file is larger than {LARGEST >> 10} KiB", file=path)
     text = content.data.decode("utf-8", "replace").removeprefix("\ufeff")
     if path.endswith(".env"):
         return tuple(_read_dotenv(text, path))
@@ -122,27 +122,27 @@ def _read(path: str, stamp: tuple[int, int, int, int] | None) -> tuple[ProjectVa
 
 
 def _read_dotenv(text: str, path: str) -> Iterator[ProjectVariable]:
-    """Take every line for an assignment that may be one, within quotes of several lines too."""
+    """Yield every line that may be an assignment, also inside multi-line quotes."""
     for number, line in enumerate(re.split(r"\r\n?|\n", text), 1):
         if found := _DOTENV.match(line):
             yield ProjectVariable(path, number, found[1], found[2].strip().strip("\"'`"))
 
 
 def _json_pairs(text: str, path: str) -> list[tuple[str, Any]]:
-    """Return what `env` holds, each time it is there: which of two an agent takes is the agent's business."""
+    """Return the variables of every `env` key: with duplicates, the agent decides which one counts."""
     try:
         top = json.loads(text, object_pairs_hook=_Pairs) if text.strip() else _Pairs(())
     except ValueError:
-        value = jsonc.parse(text, file=path).value  # an agent that reads comments
+        value = jsonc.parse(text, file=path).value  # JSON with comments
         top = _Pairs(value.items()) if isinstance(value, dict) else _Pairs(())
     except RecursionError:
-        raise ConfigError("This file is nested too deeply.", file=path) from None
+        raise ConfigError("the file is nested too deeply", file=path) from None
     found = [value for name, value in top if name == "env"] if isinstance(top, _Pairs) else []
     return [pair for each in found if isinstance(each, dict | _Pairs) for pair in _pairs_of(each)]
 
 
 class _Pairs(tuple[tuple[str, Any], ...]):
-    """An object of JSON with every name that is in it, also one that comes twice."""
+    """A JSON object that keeps duplicate names."""
 
     __slots__ = ()
 
@@ -152,7 +152,7 @@ def _pairs_of(value: dict[str, Any] | _Pairs) -> Iterable[tuple[str, Any]]:
 
 
 def _toml_pairs(text: str, path: str) -> list[tuple[str, Any]]:
-    """Return what Codex sets for every command: not for its hooks, which so do not see it."""
+    """Return the variables that Codex sets for commands but not for hooks."""
     try:
         policy = tomllib.loads(text).get("shell_environment_policy")
     except tomllib.TOMLDecodeError as error:
@@ -162,6 +162,6 @@ def _toml_pairs(text: str, path: str) -> list[tuple[str, Any]]:
 
 
 def _find_line(text: str, name: str) -> int:
-    """Return where a name stands; the first line where it is written in some other way."""
+    """Return the line of a name; 1 if it is spelled differently."""
     at = text.find(name)
     return text.count("\n", 0, at) + 1 if at >= 0 else 1

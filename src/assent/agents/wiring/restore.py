@@ -1,4 +1,4 @@
-"""Settings put back: exactly as they were, or, where somebody changed them since, without what Assent had put in."""
+"""Restore settings: the previous content, or, if the file was changed since, without what Assent added."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH106, PTH108, PTH122
@@ -27,22 +27,22 @@ Switches = tuple[tuple[tuple[str, ...], Any], ...]
 
 
 def restore(written: WrittenSettings, home: str, switches: Switches = ()) -> str:
-    """Put one file back, and return what was done."""
+    """Restore one file, and return what was done."""
     content = find_file(written.path)
     if content is None:
-        return f"{written.path} is not there any more"
+        return f"{written.path} no longer exists"
     if written.is_now(content.data) and (done := _put_back(written)):
         return done
     now = content.data.decode("utf-8", "replace")
     if is_our_plugin(now):
-        # It would go on asking with a token that is no longer good, and so stop every call.
+        # The plugin would keep asking with a revoked token and so deny every call.
         kept = back_up(written.path, content.data, home)
-        return f"{_put_back(written) or _remove(written)}; it was changed since, and a copy of that is {kept}"
+        return f"{_put_back(written) or _remove(written)}; it had been changed, backup: {kept}"
     return _restore_changed(written, now, switches)
 
 
 def _put_back(written: WrittenSettings) -> str | None:
-    """Put a file back as it was before; None if the copy of that is gone."""
+    """Restore the previous content of a file; None if its backup is gone."""
     if written.backup is None:
         return _remove(written)
     before = _read(written.backup)
@@ -62,16 +62,16 @@ def _remove(written: WrittenSettings) -> str:
 
 def _restore_changed(written: WrittenSettings, now: str, switches: Switches) -> str:
     if now == _text(written.backup):
-        return f"{written.path} is as it was"
+        return f"unchanged {written.path}"
     text = take_out(written, now, switches)
     if text is None:
-        return f"{written.path} was changed since in the same place, and stays as it is: see what Assent wrote there"
+        return f"left {written.path} as it is: it was changed in the same place; remove Assent's entries yourself"
     _write(written.path, text.encode())
-    return f"took what Assent wrote out of {written.path}; what was changed since stays"
+    return f"removed Assent's entries from {written.path}; later changes stay"
 
 
 def take_out(written: WrittenSettings, now: str, switches: Switches) -> str | None:
-    """Return a file's text of now without what Assent had written; None where nobody can tell it apart."""
+    """Return the current text without what Assent added; None if that cannot be told apart."""
     before, after = _text(written.backup), _text(written.copy)
     merged = None if before is None or after is None else merge(after, before, now)
     if merged is not None and _is_sound(written.path, merged):
@@ -82,7 +82,7 @@ def take_out(written: WrittenSettings, now: str, switches: Switches) -> str | No
 
 
 def merge(base: str, mine: str, theirs: str) -> str | None:
-    """Return a text with both changes to it, or None where they come as near to each other as to touch."""
+    """Return a text with both changes applied; None if they overlap or touch."""
     lines = base.splitlines(keepends=True)
     hunks = sorted(_hunks(lines, mine) + _hunks(lines, theirs))
     if any(after[0] <= first[1] for first, after in itertools.pairwise(hunks)):
@@ -99,7 +99,7 @@ def _hunks(lines: Sequence[str], changed: str) -> list[tuple[int, int, list[str]
 
 
 def _is_sound(path: str, text: str) -> bool:
-    """Tell whether a text is still one that its reader takes."""
+    """Return whether a text still parses."""
     try:
         match os.path.splitext(path)[1]:
             case ".json":
@@ -115,7 +115,7 @@ def _is_sound(path: str, text: str) -> bool:
 
 
 def _switch_back(text: str, before: str, switches: Switches, path: str) -> str:
-    """Give each switch that still stands as Assent set it the value of before."""
+    """Restore each setting that still has the value that Assent set."""
     then = jsonc.parse(before, file=path).value
     for place, value in switches:
         old, held = look(then, place), look(jsonc.parse(text, file=path).value, place)
@@ -134,7 +134,7 @@ def _switch_back(text: str, before: str, switches: Switches, path: str) -> str:
 
 
 def _left_of(held: Any, old: Any, value: Any) -> Any:
-    """Return what a switch, or a list, is without what Assent did to it; None if then it is not there."""
+    """Return a setting without Assent's change; None to remove it."""
     if not isinstance(value, tuple):
         return old if held == value else held
     if not isinstance(held, list):

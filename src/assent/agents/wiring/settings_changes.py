@@ -1,4 +1,4 @@
-"""The settings of agents, changed and changed back: what is not Assent's stays, and a backup is kept of what was."""
+"""Change the settings of agents: keep other entries, make backups, and register what was changed."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH112, PTH117, PTH118, PTH119, PTH120
@@ -31,50 +31,50 @@ _BOOK, _LOCK = "wirings.json", "wirings.lock"
 
 
 class SettingsChange(msgspec.Struct, frozen=True):
-    """A file as it is and as it is to be; None is no file."""
+    """The content of a file before and after; None for no file."""
 
     path: str
     before: bytes | None
     after: bytes | None
     mode: int = 0o600
-    """What a new file may be read by."""
+    """Permissions of a new file."""
 
 
 class WrittenSettings(msgspec.Struct, frozen=True):
-    """A file that was written, and the way back."""
+    """A file that Assent wrote, and how to restore it."""
 
     path: str
     sha256: str
-    """Of what was written."""
+    """The hash of the written content."""
     backup: str | None = None
-    """Where its content of before is; None if there was no file."""
+    """The backup of the previous content; None if there was no file."""
     copy: str | None = None
-    """Where a copy of what was written is, to tell it from what others change later."""
+    """A copy of the written content, to detect later changes."""
     folders: tuple[str, ...] = ()
-    """Folders that were made for it, innermost first."""
+    """Folders that were created for the file, innermost first."""
 
     def is_now(self, data: bytes) -> bool:
-        """Tell whether this is what was written, and nobody changed it."""
+        """Return whether the content is still what Assent wrote."""
         return hashlib.sha256(data).hexdigest() == self.sha256
 
 
 class Wired(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent that is wired up."""
+    """One connected agent."""
 
     agent: str
     scope: Scope
     root: str | None
-    """The project, unless it is for all of them."""
+    """The project; None for all projects."""
     key: str
-    """Names its token."""
+    """The name of the token file."""
     token: str
     observe: bool = False
     lines: tuple[str, ...] = ()
-    """What it runs: to decide, and to report. What else looks like it is not Assent's, whatever it says."""
+    """The hook command lines, to decide and to report. Similar lines of others are not Assent's."""
     files: tuple[WrittenSettings, ...] = ()
 
     def moved_to(self, root: str) -> Wired:
-        """Return it as it is once its project lies elsewhere."""
+        """Return the entry with its project at another path."""
 
         def there(path: str) -> str:
             old = self.root or root
@@ -88,7 +88,7 @@ class Wired(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def settings_file(wiring: Wiring, scope: Scope, root: str | None, *, home: str, environ: Mapping[str, str]) -> str:
-    """Name the settings to change."""
+    """Return the settings file to change."""
     if scope == "project" and root is not None:
         return os.path.join(root, wiring.folder, wiring.project_file)
     chosen = environ.get(wiring.variable, "") if wiring.variable else ""
@@ -97,23 +97,23 @@ def settings_file(wiring: Wiring, scope: Scope, root: str | None, *, home: str, 
 
 
 def read_text(path: str) -> str | None:
-    """Read somebody's settings; None if there are none. What can not be changed safely is refused here."""
+    """Read a settings file; None if it does not exist. Raise if it cannot be changed safely."""
     content = find_file(path)
     if content is None:
         return None
-    hint = "change it by hand: with --dry-run you see what is missing"
+    hint = "edit it yourself; --dry-run shows the change"
     if not content.status.st_mode & stat.S_IWUSR or not os.access(path, os.W_OK):
-        raise ConfigError("This file is read-only.", file=path, suggestion=f"make it writable, or {hint}")
+        raise ConfigError("the file is read-only", file=path, suggestion=f"make it writable, or {hint}")
     if content.status.st_uid != os.geteuid():
-        raise ConfigError("This file belongs to someone else.", file=path, suggestion=hint)
+        raise ConfigError("the file belongs to another user", file=path, suggestion=hint)
     try:
         return content.data.decode()
     except UnicodeDecodeError:
-        raise ConfigError("This file is not UTF-8 text.", file=path, suggestion=hint) from None
+        raise ConfigError("the file is not UTF-8 text", file=path, suggestion=hint) from None
 
 
 def plan_wiring(wiring: Wiring, path: str, client: HookClient, status: str) -> SettingsChange:
-    """Work out an agent's settings with the hook in them; entries of an older Assent give way."""
+    """Plan an agent's settings with the hook added; entries of older versions are replaced."""
     before = read_text(path)
     text = unwire(before or "", path)
     check_plain(wiring, before or "", path)
@@ -131,7 +131,7 @@ def plan_wiring(wiring: Wiring, path: str, client: HookClient, status: str) -> S
 
 
 def add_to(held: Any, value: Any) -> Any:
-    """Return what a switch is set to: its value, or what a list has, and what of the value it lacks."""
+    """Return the new value of a setting: the value, or the list with the missing items added."""
     if not isinstance(value, tuple):
         return value
     known = held if isinstance(held, list) else []
@@ -139,26 +139,26 @@ def add_to(held: Any, value: Any) -> Any:
 
 
 def check_plain(wiring: Wiring, text: str, path: str) -> None:
-    """Refuse settings that the agent itself could not read: it would go on without any hook."""
+    """Refuse settings that the agent cannot parse: it would run without a hook."""
     if not wiring.plain or not text.strip():
         return
     try:
         json.loads(text)
     except ValueError as error:
-        odd = "the byte order mark at its start" if text.startswith("\ufeff") else "comments and trailing commas"
-        hint = f"it may go on without a hook: take out {odd}, it reads plain JSON alone"
-        raise ConfigError(f"{wiring.agent} can not read this file: {error}.", file=path, suggestion=hint) from None
+        odd = "the byte order mark" if text.startswith("\ufeff") else "comments and trailing commas"
+        hint = f"remove {odd}: {wiring.agent} reads only plain JSON and would run without a hook"
+        raise ConfigError(f"{wiring.agent} cannot parse this file: {error}", file=path, suggestion=hint) from None
 
 
 def check_entries(wiring: Wiring, settings: Any, path: str) -> None:
-    """Refuse a file of hooks alone that holds what is none: the agent leaves out all of it, and goes on."""
+    """Refuse a hooks file with other entries: the agent would ignore the file and run without a hook."""
     given = settings if wiring.hooks_alone and isinstance(settings, dict) else {}
     odd = [name for name in given if name not in ("description", "hooks")]
     odd += ["description"] if not isinstance(given.get("description", ""), str) else []
     odd += [f"hooks.{event}" for event, entries in _hooks(given).items() if not all(map(_is_entry, entries))]
     if odd:
-        hint = f"it leaves the whole file out for that, and goes on without a hook: take out {', '.join(odd)}"
-        raise ConfigError(f"{wiring.agent} can not read this file.", file=path, suggestion=hint)
+        hint = f"remove {', '.join(odd)}: {wiring.agent} would ignore the whole file and run without a hook"
+        raise ConfigError(f"{wiring.agent} rejects this file", file=path, suggestion=hint)
 
 
 def _is_entry(entry: Any) -> bool:
@@ -171,7 +171,7 @@ def _is_entry(entry: Any) -> bool:
 
 
 def our_entries(path: str, text: str | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Return what looks like Assent's entries in a file, by event; `text` stands in for what is in it."""
+    """Return entries that look like Assent's, by event; `text` replaces the file's content."""
     if text is None:
         content = find_file(path)
         text = "" if content is None else content.data.decode("utf-8", "replace")
@@ -181,7 +181,7 @@ def our_entries(path: str, text: str | None = None) -> dict[str, list[dict[str, 
 
 
 def unwire(text: str, path: str) -> str:
-    """Return settings without what looks like Assent's entries."""
+    """Return settings without entries that look like Assent's."""
     hooks = _hooks(jsonc.parse(text, file=path).value)
     for event, entries in hooks.items():
         ours = [index for index, entry in enumerate(entries) if is_ours(entry)]
@@ -200,7 +200,7 @@ def _hooks(settings: Any) -> dict[str, list[Any]]:
 
 
 def look(value: Any, place: tuple[str, ...]) -> Any:
-    """Return what stands at a place in settings; None if nothing does."""
+    """Return the value at a path in settings; None if there is none."""
     for key in place:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -213,7 +213,7 @@ def _check(
     before: str,
     switches: Sequence[tuple[tuple[str, ...], Any]],
 ) -> None:
-    """Make sure that the text holds the entries, and of what was there everything that is not Assent's."""
+    """Make sure that the text has the entries and keeps everything that is not Assent's."""
     now, then = jsonc.parse(text, file=path).value, jsonc.parse(before, file=path).value or {}
     whole = all(entry in (look(now, place) or []) for place, entry in entries)
     apart = [("hooks",), *(place for place, _ in switches)]
@@ -223,11 +223,11 @@ def _check(
         for event, found in _hooks(then).items()
     )
     if not (whole and kept and others):
-        raise ConfigError("This file has a shape that can not be changed safely.", file=path)
+        raise ConfigError("the structure of this file cannot be changed safely", file=path)
 
 
 def _without(value: Any, places: Sequence[tuple[str, ...]]) -> Any:
-    """Return settings without what stands at these places."""
+    """Return settings without the values at these paths."""
     if not isinstance(value, dict):
         return value
     inner = {key: [place[1:] for place in places if place[:1] == (key,) and len(place) > 1] for key in value}
@@ -235,14 +235,14 @@ def _without(value: Any, places: Sequence[tuple[str, ...]]) -> Any:
 
 
 def _has(now: Any, then: Any) -> bool:
-    """Tell whether everything that was in settings is there; objects may be there besides."""
+    """Return whether `now` has everything of `then`; additional objects are fine."""
     if isinstance(now, dict) and isinstance(then, dict):
         return all(key in now and _has(now[key], value) for key, value in then.items())
     return bool(now == then)
 
 
 def prepare(change: SettingsChange, home: str, before: bytes | None) -> WrittenSettings:
-    """Put copies of a file as it was and as it will be into Assent's home, and return the way back."""
+    """Back up a file's old and new content in Assent's home, and return how to restore it."""
     after = change.after or b""
     backup = None if before is None else back_up(change.path, before, home)
     copy = back_up(change.path, after, home)
@@ -251,25 +251,25 @@ def prepare(change: SettingsChange, home: str, before: bytes | None) -> WrittenS
 
 
 def apply_change(change: SettingsChange) -> None:
-    """Write a file at once, where its links lead, unless it is no longer what the change was worked out from."""
+    """Write a file atomically, following links; raise if it changed since the plan."""
     content = find_file(change.path)
     if (None if content is None else content.data) != change.before:
-        raise ConfigError("This file was changed meanwhile.", file=change.path, suggestion="run it again")
+        raise ConfigError("the file was changed meanwhile", file=change.path, suggestion="run the command again")
     path = os.path.realpath(change.path)
     for folder in reversed(_missing_folders(os.path.dirname(path))):
         try:
             os.mkdir(folder, 0o700)  # noqa: PTH102 - paths are strings here
         except OSError as error:
-            raise ConfigError(f"This folder can not be made: {error.strerror}.", file=folder) from None
+            raise ConfigError(f"cannot create this folder: {error.strerror}", file=folder) from None
     write_file(path, change.after or b"", mode=file_mode(path, change.mode))
 
 
 def back_up(path: str, data: bytes, home: str) -> str:
-    """Keep a copy of a file's content in Assent's home, and return where."""
+    """Copy a file's content to Assent's home, and return the path."""
     folder = os.path.join(home, BACKUPS_FOLDER)
     make_private_folder(folder)
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    # By its content too: two changes within a second must not share a copy.
+    # Includes the content: two changes within a second must not share a backup.
     unique = hashlib.sha256(path.encode() + b"\0" + data).hexdigest()[:16]
     backup = os.path.join(folder, f"{stamp}-{unique}-{os.path.basename(path)}")
     write_private(backup, data)
@@ -277,7 +277,7 @@ def back_up(path: str, data: bytes, home: str) -> str:
 
 
 def _missing_folders(folder: str) -> tuple[str, ...]:
-    """Return the folders that are not there, innermost first."""
+    """Return the missing folders, innermost first."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -286,7 +286,7 @@ def _missing_folders(folder: str) -> tuple[str, ...]:
 
 
 def file_mode(path: str, otherwise: int) -> int:
-    """Return who may do what with a file."""
+    """Return the permissions of a file; `otherwise` if it does not exist."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116 - paths are strings here
     except OSError:
@@ -295,7 +295,7 @@ def file_mode(path: str, otherwise: int) -> int:
 
 @contextlib.contextmanager
 def hold_book(home: str) -> Iterator[None]:
-    """Keep everybody else who would change the book, and the settings in it, waiting."""
+    """Lock the registry of connected agents while settings change."""
     folder = os.path.join(home, AGENTS_FOLDER)
     make_private_folder(home)
     make_private_folder(folder)
@@ -309,7 +309,7 @@ def hold_book(home: str) -> Iterator[None]:
 
 
 def read_book(home: str) -> tuple[Wired, ...]:
-    """Return every agent that is wired up from this home."""
+    """Return all connected agents of this home."""
     folder = os.path.join(home, AGENTS_FOLDER)
     if not os.path.isdir(folder):
         return ()
@@ -320,13 +320,11 @@ def read_book(home: str) -> tuple[Wired, ...]:
     try:
         return msgspec.json.decode(data, type=tuple[Wired, ...])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise ConfigError(
-            "This file is damaged.", file=path, suggestion="move it away, and run `assent init`"
-        ) from None
+        raise ConfigError("the file is damaged", file=path, suggestion="move it away and run `assent init`") from None
 
 
 def write_book(home: str, wired: Sequence[Wired]) -> None:
-    """Write down every agent that is wired up, and have its settings protected."""
+    """Write the registry of connected agents, and protect their settings files."""
     folder = os.path.join(home, AGENTS_FOLDER)
     make_private_folder(home)
     make_private_folder(folder)
@@ -336,11 +334,11 @@ def write_book(home: str, wired: Sequence[Wired]) -> None:
 
 
 def find_wired(book: Sequence[Wired], agent: str, scope: Scope, root: str | None) -> Wired | None:
-    """Return one agent's entry in the book."""
+    """Return an agent's entry in the registry."""
     wanted = root if scope == "project" else None
     return next((w for w in book if (w.agent, w.scope, w.root) == (agent, scope, wanted)), None)
 
 
 def known_agents() -> tuple[str, ...]:
-    """Name the agents that can be wired up."""
+    """Return the agents that can be connected."""
     return tuple(WIRINGS)

@@ -1,4 +1,4 @@
-"""`assent approve`: let a call run that waits for an answer."""
+"""`assent approve`: approve a pending call."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from assent.cli.output.screen import say, visible
 
 _EXAMPLES = (
     "assent approve hook_1711929600000_a1b2c3d4e             this call, once",
-    "assent approve ID --session                             and the like of it, for this session",
+    "assent approve ID --session                             also similar calls in this session",
     "assent approve ID --always --pattern 'Bash(npm test:*)' from now on, until the grant is revoked",
     "assent approve ID --for 2h",
     "assent approve ID --edit                                change the call in your editor first",
-    "assent approve ID --digest HEX                          in a script, for a call too long to be seen at a glance",
+    "assent approve ID --digest HEX                          in a script, for a long call",
 )
 
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("approve", "Let a call run that waits for your answer.", _EXAMPLES)
+    parser = make_parser("approve", "Approve a pending call.", _EXAMPLES)
     add_answer_options(parser)
     parser.add_argument("--edit", action="store_true", help="change the call in your editor first")
-    parser.add_argument(
-        "--digest", metavar="HEX", help="the digest of the call you have read, as `assent pending` has it"
-    )
+    parser.add_argument("--digest", metavar="HEX", help="the digest of the call you have read, from `assent pending`")
     given = parser.parse_args(argv)
     scope = read_scope(given, timed="always")
     modified = edit_call(given.id) if given.edit else None

@@ -1,4 +1,4 @@
-"""`assent audit`: look into the log, prove that it is whole, take it elsewhere."""
+"""`assent audit`: search, follow, verify and export the audit log."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _EXAMPLES = (
-    "assent audit tail -f                         what is decided, as it happens",
+    "assent audit tail -f                         follow decisions live",
     "assent audit search --verdict deny --since 2d",
     "assent audit search --text 'npm install' --json",
-    "assent audit verify                          is every record as it was written?",
-    "assent audit verify --bundle session.json    is this session's evidence whole? Needs no log",
-    "assent audit export -o log.jsonl             the whole log, one JSON object a line",
+    "assent audit verify                          check that no record was changed",
+    "assent audit verify --bundle session.json    check a session's evidence without the log",
+    "assent audit export -o log.jsonl             the whole log as JSON lines",
 )
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _FILTERS = ("type", "session", "user", "agent", "tool", "tier", "verdict", "source", "digest", "approval", "text")
@@ -58,12 +58,12 @@ def run(argv: list[str]) -> int:
         "verify": _verify,
         "export": _export,
     }
-    _take_in(given.store or os.environ.get("ASSENT_STORE") or None, home)
+    _import_spooled(given.store or os.environ.get("ASSENT_STORE") or None, home)
     return commands[given.action](given, address, home)
 
 
-def _take_in(store: str | None, home: str) -> None:
-    """Have the log take in what was left for it while no daemon ran."""
+def _import_spooled(store: str | None, home: str) -> None:
+    """Import events that were spooled while no daemon ran."""
     if not list_left(home):
         return
     with open_store(store, home=home) as opened:
@@ -71,12 +71,12 @@ def _take_in(store: str | None, home: str) -> None:
 
 
 def _parse(argv: list[str]) -> Any:
-    parser = make_parser("audit", "Look into the log, verify it, export it.", _EXAMPLES)
+    parser = make_parser("audit", "Search, verify and export the audit log.", _EXAMPLES)
     actions = parser.add_subparsers(dest="action", required=True, metavar="tail|search|verify|export")
-    tail = actions.add_parser("tail", help="the last records, and with -f the next ones")
+    tail = actions.add_parser("tail", help="show the last records; with -f also new ones")
     tail.add_argument("-n", dest="limit", type=_count, default=20, metavar="COUNT", help="how many (default: 20)")
-    tail.add_argument("-f", "--follow", action="store_true", help="go on")
-    search = actions.add_parser("search", help="find records, the newest first")
+    tail.add_argument("-f", "--follow", action="store_true", help="keep printing new records")
+    search = actions.add_parser("search", help="find records, newest first")
     search.add_argument("--limit", type=_count, default=50, metavar="COUNT", help="how many at most (default: 50)")
     for action in (tail, search):
         for name in _FILTERS:
@@ -84,19 +84,19 @@ def _parse(argv: list[str]) -> Any:
         action.add_argument("--since", type=_moment, metavar="WHEN", help="90s, 15m, 2h, 3d, or 2026-01-31T12:00")
         action.add_argument("--until", type=_moment, metavar="WHEN")
     verify = actions.add_parser("verify", help="check every hash, seal and anchor")
-    verify.add_argument("--bundle", metavar="FILE", help="check a session's evidence instead, without the log")
+    verify.add_argument("--bundle", metavar="FILE", help="verify a session's evidence bundle instead of the log")
     verify.add_argument(
         "--key",
         metavar="HEX",
         action="append",
         default=[],
-        help="the key to trust, or several; with --bundle, beside those this home knows",
+        help="a trusted public key (repeatable); with --bundle, in addition to the keys of this home",
     )
     verify.add_argument(
-        "--anchors", metavar="FILE", action="append", default=[], help="a copy of the anchors, kept elsewhere"
+        "--anchors", metavar="FILE", action="append", default=[], help="a copy of the anchors from another place"
     )
     exporting = actions.add_parser("export", help="write the log as JSON lines")
-    exporting.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    exporting.add_argument("-o", "--output", metavar="FILE", help="the output file (default: stdout)")
     for action in (tail, search, verify, exporting):
         action.add_argument(
             "--store", metavar="URL", help="the store (default: ASSENT_STORE, or SQLite in ASSENT_HOME)"
@@ -114,7 +114,7 @@ def _search(given: Any, address: StoreAddress, _home: str) -> int:
         page = make_page(read(find(_query(given), limit=given.limit + 1)), given.limit)
     _show(page.records, json=given.json)
     if page.cursor is not None and not given.json:
-        say("… there are more; raise --limit, or narrow the search")
+        say("… more records match; raise --limit or narrow the search")
     return exit_codes.OK if page.records else exit_codes.FOUND
 
 
@@ -158,20 +158,20 @@ def _verify(given: Any, address: StoreAddress, home: str) -> int:
 
 
 def _copies(paths: list[str]) -> tuple[str, ...]:
-    """Return the copies of anchors; one that is missing proves nothing, so it is an error."""
+    """Return the anchor copies; a missing file is an error, since it proves nothing."""
     for path in paths:
         if not os.path.isfile(path):  # noqa: PTH113 - paths are strings here
-            raise AssentError(f"`{path}` is no file with anchors")
+            raise AssentError(f"`{path}` is not an anchor file")
     return tuple(paths)
 
 
 def _verify_bundle(given: Any, home: str) -> int:
-    """Check a bundle by itself, with the keys that this home knows or one that was given."""
+    """Verify a bundle without the log, with the keys of this home or given ones."""
     try:
         with open(given.bundle, "rb") as file:  # noqa: PTH123 - paths are strings here
             data = file.read(LARGEST + 1)
     except OSError as error:
-        raise AssentError(f"`{given.bundle}` can not be read: {error.strerror}") from None
+        raise AssentError(f"cannot read `{given.bundle}`: {error.strerror}") from None
     if len(data) > LARGEST:
         raise AssentError(f"`{given.bundle}` is larger than {LARGEST >> 20} MiB")
     own = find_public_key(home) if os.path.isdir(home) else None  # noqa: PTH112 - as above
@@ -183,15 +183,15 @@ def _verify_bundle(given: Any, home: str) -> int:
 
 def _describe_bundle(report: BundleReport) -> str:
     if report.ok:
-        counts = f"{report.records:,} records, {report.linked:,} of them next to each other in the log"
-        return f"the bundle is whole: {counts}; signed by {report.writer} with {report.key}"
+        counts = f"{report.records:,} records, {report.linked:,} of them adjacent in the log"
+        return f"the bundle is valid: {counts}; signed by {report.writer} with {report.key}"
     signed = f"\n  signed by {visible(report.writer)} with {visible(report.key)}" if report.key else ""
-    return f"the bundle is NOT proven\n  {visible(report.broken or '')}{signed}"
+    return f"the bundle is NOT VALID\n  {visible(report.broken or '')}{signed}"
 
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """Show how far it is, if somebody looks."""
+    """Show a progress bar in a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -211,19 +211,19 @@ def _describe(report: VerifyReport) -> str:
     broken = report.broken
     place = "" if broken.position is None else f"record {broken.position:,}: "
     whose = "" if broken.writer is None else f" (number {broken.seq or 0:,} of writer {visible(broken.writer)})"
-    return f"the log is BROKEN\n  {place}{visible(broken.what)}{whose}\n  {counts} were whole before it"
+    return f"the log is BROKEN\n  {place}{visible(broken.what)}{whose}\n  {counts} were valid before it"
 
 
 def _describe_unbroken(report: VerifyReport, counts: str) -> str:
     if report.state == "whole":
-        seen = _each(report.first_seen, "the key of writer {} is the one it had when it was first seen here")
-        return f"the log is whole: {counts}; sealed up to record {report.sealed:,}{seen}"
-    told = _each(report.unsealed, "writer {} has records and no seal")
+        seen = _each(report.first_seen, "the key of writer {} is the one that it had when it was first seen here")
+        return f"the log is valid: {counts}; sealed up to record {report.sealed:,}{seen}"
+    told = _each(report.unsealed, "writer {} has records without a seal")
     told += _each(
-        report.unknown, "the key of writer {} is known from the database only: verify in its home, or give --key"
+        report.unknown, "the key of writer {} comes only from the database; verify in its home, or pass --key"
     )
-    nothing = "\n  there is nothing in it"
-    said = "the log is NOT VERIFIED: nothing in it is wrong, and not all of it is proven"
+    nothing = "\n  the log is empty"
+    said = "the log is NOT VERIFIED: no record is wrong, but not all of them are proven"
     return f"{said}\n  {counts}{told or nothing}"
 
 
@@ -251,7 +251,7 @@ def _private_file(path: str) -> Any:
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
     except OSError as error:
-        raise AssentError(f"`{path}` can not be written: {error.strerror}") from None
+        raise AssentError(f"cannot write `{path}`: {error.strerror}") from None
 
 
 def _count(text: str) -> int:
@@ -261,11 +261,11 @@ def _count(text: str) -> int:
 
 
 def _moment(text: str) -> float:
-    """Read a time: so long ago, or a date, in UTC unless it says otherwise."""
+    """Parse a duration before now, or a date, in UTC without a time zone."""
     if ago := re.fullmatch(r"(\d{1,6})([smhdw])", text):
         return time.time() - int(ago[1]) * _UNITS[ago[2]]
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"`{text}` is no time; say 15m, 2h, 3d or 2026-01-31T12:00") from None
+        raise argparse.ArgumentTypeError(f"`{text}` is not a time; use 15m, 2h, 3d or 2026-01-31T12:00") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

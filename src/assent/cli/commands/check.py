@@ -29,16 +29,14 @@ _EXAMPLES = (
     'assent check --tool WebFetch \'{"url": "https://example.com/"}\'',
     "assent check --batch < calls.jsonl        one JSON object per line, one answer per line",
     "",
-    "exit code: 0 allow or sandboxed, 3 ask, 4 deny or unavailable, 2 wrong usage or broken configuration",
+    "exit code: 0 allow or sandboxed, 3 ask, 4 deny or unavailable, 2 usage or configuration error",
 )
 
 
 def run(argv: list[str]) -> int:
     """Run the command."""
     parser = make_parser("check", "Decide a tool call without running it.", _EXAMPLES)
-    parser.add_argument(
-        "--batch", action="store_true", help="decide the calls that stand on stdin, one JSON object per line"
-    )
+    parser.add_argument("--batch", action="store_true", help="decide the calls on stdin, one JSON object per line")
     add_call_options(parser)
     given = parse_call(parser, argv)
     cwd = find_folder(given.cwd)
@@ -46,7 +44,7 @@ def run(argv: list[str]) -> int:
     bench = engines.find(cwd)
     if given.batch:
         if given.env or given.env_from:
-            raise AssentError("--batch takes the environment of each call from its line, as `environment`")
+            raise AssentError("--env does not apply to --batch; set `environment` on each line")
         return _run_batch(engines, cwd, given.command)
     environment = read_environment(given.env, given.env_from)
     decision = bench.decide(call_from_words(given.tool, given.command, cwd), environment=environment)
@@ -58,16 +56,16 @@ def run(argv: list[str]) -> int:
 
 
 def _run_batch(engines: EngineCache[Bench], cwd: str, words: list[str]) -> int:
-    from assent.cli.batch import run_batch, standard_source  # noqa: PLC0415 - a single call does without
+    from assent.cli.batch import run_batch, standard_source  # noqa: PLC0415 - only for batches
 
     if words:
-        raise AssentError("--batch reads its calls from stdin and takes no command")
+        raise AssentError("--batch reads calls from stdin and takes no command")
     run_batch(engines, cwd, standard_source(), sys.stdout.buffer)
     return exit_codes.OK
 
 
 def show(decision: Decision, *, colour: bool) -> None:
-    """Print the verdict and its reason on one line, and below it what it rests on."""
+    """Print the verdict and its reason on one line, the details below."""
     word = decision.decision
     say(f"{paint(word, f'bold {STYLE_OF[word]}', colour=colour)}: {visible(decision.decision_reason)}")
     for detail in details(decision):
@@ -75,17 +73,17 @@ def show(decision: Decision, *, colour: bool) -> None:
 
 
 def details(decision: Decision) -> Iterator[str]:
-    """Yield what a person wants to know next."""
+    """Yield rules, stakes, impact and sandbox of a decision."""
     yield from (f"by {ref}" for ref in decision.rule_refs)
     reading = decision.reading
     if decision.stakes:
         yield f"at stake: {', '.join(decision.stakes)}"
     if reading.unreadable and reading.unreadable != decision.decision_reason:
-        yield f"not read: {reading.unreadable}"
+        yield f"not analysed: {reading.unreadable}"
     if reading.impact_scope:
         yield f"impact: {reading.impact_scope}"
     if reading.rollback_advice:
-        yield f"to undo it: {reading.rollback_advice}"
+        yield f"to undo: {reading.rollback_advice}"
     if decision.boundary is not None:
-        lacking = "" if decision.available else ", which can not be set up here"
+        lacking = "" if decision.available else ", which is not available here"
         yield f"inside the sandbox profile {decision.boundary.name}{lacking}"

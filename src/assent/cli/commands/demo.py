@@ -1,4 +1,4 @@
-"""`assent demo`: a dozen calls, decided by the default policy in a workspace made for them."""
+"""`assent demo`: decide a dozen calls by the default policy in a temporary workspace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """One call, and why it is worth a look."""
+    """One call of the demo."""
 
     tool: str
     text: str
@@ -50,23 +50,23 @@ SCENES = (
     Scene("WebFetch", "https://docs.python.org/3/", "url"),
 )
 _NEXT = (
-    "assent check 'git push --force'        decide a call of your own; nothing is ever run",
-    "assent explain 'X=rm; $X -rf build'    see what was read, and who objected",
-    "assent policy show                     what is in force here",
+    "assent check 'git push --force'        decide a call; nothing runs",
+    "assent explain 'X=rm; $X -rf build'    see the operations and opinions",
+    "assent policy show                     the policy in force here",
     "assent --help                          everything else",
 )
 
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    make_parser("demo", "Decide a dozen telling calls. Nothing is run.", ("assent demo",)).parse_args(argv)
+    make_parser("demo", "Show a dozen example decisions. Nothing runs.", ("assent demo",)).parse_args(argv)
     colour = has_colour(sys.stdout)
-    say("Assent decides what an agent's tool calls may do. Some telling ones, by the default policy; nothing is run.\n")
+    say("Assent decides every tool call of an agent. Some examples with the default policy; nothing runs.\n")
     with tempfile.TemporaryDirectory(prefix="assent-demo-") as folder:
         home = Path(folder).resolve() / "home"
         for scene, decision in _decide(home):
             _show(scene, decision, home, colour=colour)
-    say("\nWhat to type next:")
+    say("\nNext:")
     for text in _NEXT:
         say(f"  {text}")
     return exit_codes.OK

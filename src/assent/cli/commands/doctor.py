@@ -1,4 +1,4 @@
-"""`assent doctor`: look at everything the daemon stands on, and say what is wrong and what to do."""
+"""`assent doctor`: check installation, configuration, sandbox, daemon and agents."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH112, PTH116, PTH118, PTH208
@@ -54,7 +54,7 @@ _STYLE = {"ok": "green", "note": "yellow", "bad": "red"}
 
 
 class DoctorFinding(msgspec.Struct, frozen=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     grade: Grade
     what: str
@@ -63,7 +63,11 @@ class DoctorFinding(msgspec.Struct, frozen=True):
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("doctor", "Check what the daemon stands on.", ("assent doctor", "assent doctor --json"))
+    parser = make_parser(
+        "doctor",
+        "Check installation, configuration, sandbox, daemon and agents.",
+        ("assent doctor", "assent doctor --json"),
+    )
     add_output_option(parser)
     given = parser.parse_args(argv)
     findings = [finding for check in CHECKS for finding in _look(check)]
@@ -91,19 +95,19 @@ def _look(check: Callable[[], Iterator[DoctorFinding]]) -> Iterator[DoctorFindin
 
 
 def check_home() -> Iterator[DoctorFinding]:
-    """Look at who can read and write Assent's home."""
+    """Check who can read and write Assent's home directory."""
     home = assent_home()
     if not os.path.isdir(home):
-        yield DoctorFinding("note", f"{home} is not there yet", "start the daemon with `assent serve`")
+        yield DoctorFinding("note", f"{home} does not exist yet", "start the daemon with `assent serve`")
         return
     status = os.stat(home)
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        yield DoctorFinding("bad", f"others than you can look into {home}", f"chmod 700 {home}")
+        yield DoctorFinding("bad", f"other users can read {home}", f"chmod 700 {home}")
     else:
-        yield DoctorFinding("ok", f"{home} is yours alone")
+        yield DoctorFinding("ok", f"{home} is private")
     open_files = [name for name in sorted(os.listdir(home)) if _is_open(os.path.join(home, name))]
     for name in open_files:
-        yield DoctorFinding("bad", f"others can read or write {os.path.join(home, name)}", "make its mode 0600")
+        yield DoctorFinding("bad", f"other users can read or write {os.path.join(home, name)}", "make its mode 0600")
 
 
 def _is_open(path: str) -> bool:
@@ -112,36 +116,36 @@ def _is_open(path: str) -> bool:
 
 
 def check_installation() -> Iterator[DoctorFinding]:
-    """Look whether Assent is loaded from a project, whose files agents may write."""
+    """Check whether Assent is loaded from a project, whose files agents may write."""
     for folder in loaded_folders():
         root = project_of(folder)
         if root is not None:
-            what = f"Assent is loaded from {folder}, in the project {root}: what is written there runs as Assent"
-            yield DoctorFinding("note", what, "install it outside of every project (pipx, uv tool)")
+            what = f"Assent is loaded from {folder}, in the project {root}: code written there runs as Assent"
+            yield DoctorFinding("note", what, "install Assent outside of projects (pipx, uv tool)")
 
 
 def check_policy() -> Iterator[DoctorFinding]:
-    """Look whether the policy files can be read, here."""
+    """Check the policy files of the working directory."""
     observe()
     found = load_layers(os.getcwd())  # noqa: PTH109 - paths are strings here
     files = [policy.file for policy in found.policies]
-    yield DoctorFinding(
-        "ok", f"the policy can be read: {', '.join(files) if files else 'no files, so the default one holds'}"
-    )
+    yield DoctorFinding("ok", f"policy files are valid: {', '.join(files) if files else 'none, defaults apply'}")
     for notice in found.notices:
         yield DoctorFinding("note", notice)
 
 
 def check_settings() -> Iterator[DoctorFinding]:
-    """Look whether the daemon's settings can be read."""
+    """Check the daemon's settings."""
     settings = load_settings()
-    yield DoctorFinding("ok", f"the daemon is set to listen on {settings.host}:{settings.port}")
+    yield DoctorFinding("ok", f"the daemon is configured to listen on {settings.host}:{settings.port}")
     if settings.expose:
-        yield DoctorFinding("note", "others than this machine may reach the daemon", "put TLS in front of it")
+        yield DoctorFinding(
+            "note", "the daemon accepts connections from other machines", "put a TLS proxy in front of it"
+        )
 
 
 def check_daemon() -> Iterator[DoctorFinding]:
-    """Look whether the daemon runs and takes this user's token."""
+    """Check that the daemon runs and accepts this user's token."""
     try:
         client = find_client()
         client.health()
@@ -150,28 +154,28 @@ def check_daemon() -> Iterator[DoctorFinding]:
         yield DoctorFinding("note", fault, hint or "start it with `assent serve`")
         return
     who = client.who()
-    yield DoctorFinding("ok", f"the daemon runs, and knows you as {who.user_id} ({who.role})")
+    yield DoctorFinding("ok", f"the daemon is running; you are {who.user_id} ({who.role})")
     stats = client.stats()
-    yield DoctorFinding("ok", f"{stats.pending} pending, the log ends at {stats.audit_position}")
+    yield DoctorFinding("ok", f"{stats.pending} pending questions, {stats.audit_position} audit records")
     if stats.policy_fault:
-        yield DoctorFinding("bad", f"the daemon goes by older rules: {stats.policy_fault}")
+        yield DoctorFinding("bad", f"the daemon uses the previous rules: {stats.policy_fault}")
 
 
 def check_agents() -> Iterator[DoctorFinding]:
-    """Look at each agent that is wired up, and call its hook as the agent would."""
+    """Check each connected agent, and call its hook as the agent would."""
     home = assent_home()
     for wired in read_book(home):
         yield from _look(lambda wired=wired: check_agent(wired, home))  # type: ignore[misc]
 
 
 def check_agent(wired: Wired, home: str) -> Iterator[DoctorFinding]:
-    """Look at one agent: its settings, its client, its token, and whether what must be denied is."""
+    """Check one agent: its settings, hook client and token, and that the hook denies."""
     name = wired.agent if wired.root is None else f"{wired.agent} in {wired.root}"
     again = f"run `assent init {wired.agent}{' --project' if wired.root else ''}` again"
     file = file_of(wired.agent, wired.scope, wired.root)
     if is_gone(wired):
-        hint = f"run `assent uninit {wired.agent} --project` where it lies now, or in an empty folder made there"
-        yield DoctorFinding("note", f"{name}: there is no such folder any more", hint)
+        hint = f"run `assent uninit {wired.agent} --project` in its new place, or recreate the folder and run it there"
+        yield DoctorFinding("note", f"{name}: the folder no longer exists", hint)
         return
     yield from _check_files(wired, home, name, again)
     yield from _check_variables(wired, name)
@@ -179,7 +183,7 @@ def check_agent(wired: Wired, home: str) -> Iterator[DoctorFinding]:
     wiring = WIRINGS.get(wired.agent)
     missing = _missing(wired, wiring, file) if wiring is not None else []
     if missing or not hook_lines(wired):
-        what = f"{name}: {file} does not have Assent's hook as it was written {', '.join(missing)}"
+        what = f"{name}: {file} does not contain Assent's hook as written {', '.join(missing)}"
         yield DoctorFinding("bad", what.rstrip(), again)
         return
     if wired.agent == "codex":
@@ -193,18 +197,16 @@ def check_agent(wired: Wired, home: str) -> Iterator[DoctorFinding]:
 
 
 def _check_variables(wired: Wired, name: str) -> Iterator[DoctorFinding]:
-    """Look for variables that the agent's project, and the one that this folder lies in, set for the whole agent."""
+    """Check for hijacking variables set by the agent's project and by the current one."""
     folders = (wired.root, os.getcwd())  # noqa: PTH109 - paths are strings here
     for folder in dict.fromkeys(filter(None, folders)):
         for each in find_turning(wired.agent, folder):
-            what = (
-                f"{name}: {each.place} sets {each.name}, which turns every program that the agent starts, its hook too"
-            )
-            yield DoctorFinding("bad", what, "nothing runs there: take it out, or set it in your own settings")
+            what = f"{name}: {each.place} sets {each.name}, which hijacks every program of the agent, its hook included"
+            yield DoctorFinding("bad", what, "every call there is denied; remove it, or set it in your own settings")
 
 
 def _missing(wired: Wired, wiring: Wiring, file: str) -> list[str]:
-    """Name the moments at which the agent would not run Assent's own line, or not wait for it."""
+    """Return the hook events for which the agent would not run Assent's hook, or not wait for it."""
     content = find_file(file)
     check_plain(wiring, "" if content is None else content.data.decode("utf-8", "replace"), file)
     found, line = our_entries(file), "".join(wired.lines[:1])
@@ -215,13 +217,15 @@ def _missing(wired: Wired, wiring: Wiring, file: str) -> list[str]:
 def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[DoctorFinding]:
     token = token_file(home, wired.key)
     if find_private(token, suggestion="make its mode 0600") is None:
-        yield DoctorFinding("bad", f"{name}: {token} is not there", again)
+        yield DoctorFinding("bad", f"{name}: {token} is missing", again)
     elif _is_open(token):
-        yield DoctorFinding("bad", f"others can read {token}", "make its mode 0600")
+        yield DoctorFinding("bad", f"other users can read {token}", "make its mode 0600")
     if not is_placed(home):
-        yield DoctorFinding("note", f"{name}: the hook's client is not that of this version of Assent", again)
+        yield DoctorFinding("note", f"{name}: the hook client is of another version of Assent", again)
     if not all(map(is_current, wired.lines[:1])):
-        yield DoctorFinding("bad", f"{name}: the hook's line is of an older version, and easier to turn", again)
+        yield DoctorFinding(
+            "bad", f"{name}: the hook's command line is of an older version and easier to hijack", again
+        )
 
 
 def _check_version(wired: Wired) -> DoctorFinding:
@@ -232,44 +236,42 @@ def _check_version(wired: Wired) -> DoctorFinding:
     try:
         done = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=30)  # noqa: S603 - the user's own
     except (OSError, subprocess.SubprocessError) as error:
-        return DoctorFinding("note", f"{program} can not be asked for its version: {error}")
+        return DoctorFinding("note", f"cannot run `{program} --version`: {error}")
     said = done.stdout.decode("utf-8", "replace").strip()
     if wiring is None or wiring.tested in said:
         return DoctorFinding("ok", f"{wired.agent} is {said}")
     return DoctorFinding(
-        "note", f"{wired.agent} is {said}; {wiring.tested} was tried", "see below whether its hook decides"
+        "note", f"{wired.agent} is {said}; tested with {wiring.tested}", "see below whether its hook works"
     )
 
 
 def _check_taken(file: str) -> Iterator[DoctorFinding]:
-    """Ask Claude Code whether it takes its settings: for one that it does not, it leaves out all of them."""
+    """Check that Claude Code accepts its settings: one invalid setting makes it ignore the whole file."""
     settings = jsonc.parse(find_file(file).data.decode("utf-8", "replace"), file=file).value  # type: ignore[union-attr]
-    for name in claude_settings.find_untaken(shutil.which("claude") or "", settings, os.environ):
-        what = f"claude leaves out {file} because of `{name}`, and with it the hook: nothing is decided"
-        yield DoctorFinding("bad", what, "mend or take out that setting")
+    for name in claude_settings.find_rejected(shutil.which("claude") or "", settings, os.environ):
+        what = f"Claude Code ignores {file} because of `{name}`, hook included: Assent decides nothing"
+        yield DoctorFinding("bad", what, "fix or remove that setting")
 
 
 def _check_trust(wired: Wired, home: str) -> Iterator[DoctorFinding]:
     hooks = codex_trust.list_hooks(shutil.which("codex") or "", wired.root or home, os.environ, wired.lines)
     if not hooks:
-        yield DoctorFinding(
-            "bad", "codex does not find the hooks in its settings", "look for an entry there that is none"
-        )
+        yield DoctorFinding("bad", "Codex does not find the hooks in its settings", "look for an invalid entry there")
     elif all(hook.trusted and hook.enabled for hook in hooks):
-        yield DoctorFinding("ok", "codex trusts the hooks")
+        yield DoctorFinding("ok", "Codex trusts the hooks")
     else:
         yield DoctorFinding(
-            "bad", "codex does not run the hooks: they are not trusted", "trust them with /hooks in Codex"
+            "bad", "Codex does not run the hooks: they are not trusted", "trust them with /hooks in Codex"
         )
 
 
 def _check_switch(wiring: Wiring, file: str) -> Iterator[DoctorFinding]:
-    """Look whether hooks are switched off, which the project that this folder lies in can do too."""
+    """Check whether the user's or the current project's settings disable hooks."""
     root = project_root(os.getcwd())  # noqa: PTH109 - paths are strings here
     for path in find_off(wiring, file, root):
-        yield DoctorFinding("bad", f"{path} switches hooks off: nothing is decided here", "take that out")
+        yield DoctorFinding("bad", f"{path} disables hooks: Assent decides nothing here", "remove that setting")
     for path in find_prefixed(wiring, root):
-        yield DoctorFinding("bad", f"{path} sets {wiring.prefix}, which can leave hooks out", "take that out")
+        yield DoctorFinding("bad", f"{path} sets {wiring.prefix}, which can skip hooks", "remove that setting")
 
 
 def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[DoctorFinding]:
@@ -277,67 +279,71 @@ def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Doct
     if wired.observe:
         silent = denied.code == harmless.code == 0 and not (denied.out or harmless.out)
         yield DoctorFinding(
-            "note" if silent else "bad", f"{name} is on trial: nothing is stopped", "end it with `assent init`"
+            "note" if silent else "bad",
+            f"{name} is on trial: Assent blocks nothing",
+            "end the trial with `assent init`",
         )
     elif not denied.is_denial:
         yield DoctorFinding(
-            "bad", f"{name}: the hook let through what must be denied ({denied.code}) {denied.err}", again
+            "bad", f"{name}: the hook allowed a call that must be denied (exit {denied.code}) {denied.err}", again
         )
     elif "could not decide" in denied.err:
-        yield DoctorFinding("bad", f"{name}: everything is denied: {denied.err}", "start the daemon, or see its log")
+        yield DoctorFinding(
+            "bad", f"{name}: the hook denies every call: {denied.err}", "start the daemon, or see its log"
+        )
     else:
-        yield DoctorFinding("ok", f"{name}: called as the agent does, the hook denied what must be denied")
+        yield DoctorFinding("ok", f"{name}: connected and tested")
         if harmless.is_denial:
             yield DoctorFinding("note", f"{name}: your policy denies even `{HARMLESS}`")
     if not denied.is_clear:
-        hint = "have what your shell starts with (BASH_ENV, ~/.zshenv) print nothing"
-        yield DoctorFinding("bad", f"{name}: something is printed before the hook's answer; no change is heard", hint)
+        hint = "make your shell's startup files (BASH_ENV, ~/.zshenv) print nothing"
+        yield DoctorFinding(
+            "bad", f"{name}: other output precedes the hook's answer, so the agent ignores changed calls", hint
+        )
 
 
 def check_sandbox() -> Iterator[DoctorFinding]:
-    """Try out which mechanisms there are, and set a sandbox up with them."""
+    """Check the sandbox mechanisms, and run a command in a sandbox."""
     machine = probe()
     for mechanism in (*machine.mechanisms(), find_group(LIMITS)):
-        word = "in force" if mechanism.enforced else "not in force"
+        word = "enforced" if mechanism.enforced else "not enforced"
         grade: Grade = "ok" if mechanism.enforced else "note"
         yield DoctorFinding(grade, f"sandbox: {mechanism.name} {mechanism.version}".rstrip() + f", {word}")
     if machine.missing:
-        hint = "modes and profiles that need it deny; `assent run` runs nothing"
-        yield DoctorFinding("bad", "no sandbox can be set up here: " + "; ".join(machine.missing), hint)
+        hint = "modes and profiles that need a sandbox deny; `assent run` runs nothing"
+        yield DoctorFinding("bad", "no sandbox available: " + "; ".join(machine.missing), hint)
         return
     if not machine.notify:
-        yield DoctorFinding("note", "the kernel does not tell of system calls: what a sandbox stops is not reported")
+        yield DoctorFinding("note", "the kernel cannot report blocked system calls, so violations are not listed")
     yield from _try_sandbox(load_layers(os.getcwd()).workspace.roots)  # noqa: PTH109 - paths are strings here
 
 
-_LOOK_AROUND = """
-cd "$1" 2>/dev/null && echo "it could look into $1"
+_PROBE = """
+cd "$1" 2>/dev/null && echo "the command could read $1"
 (: > "$1/$2") 2>/dev/null
-while read -r device rest; do case $device in Iface|lo) ;; *) echo "it saw a network behind $device" ;; esac
+while read -r device rest; do case $device in Iface|lo) ;; *) echo "the command saw the network device $device" ;; esac
 done < /proc/net/route
 :
 """
-"""Done inside: says what a command inside must not see, and tries to write what it must not write."""
+"""Runs inside the sandbox: prints what it can see but must not, and tries a forbidden write."""
 
 
 def _try_sandbox(workspace: tuple[str, ...]) -> Iterator[DoctorFinding]:
-    """Run a command in a sandbox here, and say what it could do."""
+    """Run the probe in a sandbox, and report what it could do."""
     home, name = os.path.realpath(assent_home()), f"doctor-{os.urandom(8).hex()}"
-    trial = attempt(workspace, ["/bin/sh", "-c", _LOOK_AROUND, "sh", home, name])
+    trial = attempt(workspace, ["/bin/sh", "-c", _PROBE, "sh", home, name])
     where = f"in {workspace[0]}" if workspace else "here"
-    wrote = [f"it wrote {home}/{name}"] if os.path.lexists(os.path.join(home, name)) else []
+    wrote = [f"the command wrote {home}/{name}"] if os.path.lexists(os.path.join(home, name)) else []
     if trial.fault is not None:
         forget(workspace)
         yield DoctorFinding(
-            "bad", f"no sandbox can be set up {where}: {trial.fault}", "until then nothing runs in one there"
+            "bad", f"no sandbox {where}: {trial.fault}", "sandboxed calls there are denied until this is fixed"
         )
     elif wrote or trial.said:
-        yield DoctorFinding(
-            "bad", f"the sandbox {where} does not hold: {'; '.join((*trial.said.splitlines(), *wrote))}"
-        )
+        yield DoctorFinding("bad", f"the sandbox {where} is not tight: {'; '.join((*trial.said.splitlines(), *wrote))}")
     else:
-        what = "Assent's home was neither seen nor written, and no network was seen"
-        yield DoctorFinding("ok", f"sandbox: a command ran in one {where} in {trial.seconds * 1000:.0f} ms: {what}")
+        what = "Assent's home and the network were out of reach"
+        yield DoctorFinding("ok", f"sandbox: a test command ran {where} in {trial.seconds * 1000:.0f} ms: {what}")
 
 
 CHECKS = (check_home, check_installation, check_policy, check_settings, check_sandbox, check_daemon, check_agents)

@@ -1,4 +1,4 @@
-"""`assent explain`: a decision as a tree, from what was read to what could be done about it."""
+"""`assent explain`: show a decision as a tree: operations, opinions, result and possible rules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXAMPLES = (
 
 _MARKS = {"safe": "✓", "dangerous": "!", "destructive": "✗"}
 _MOST_ALIKE = 12
-"""Files and machines of one kind that are listed below one command: nobody reads hundreds."""
+"""The most operations of one kind that are listed below one command."""
 _OBVIOUS = ("reads a file", "contacts a host")
 _VERBS = {
     OperationKind.FS_READ: "reads ",
@@ -47,7 +47,7 @@ _VERBS = {
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("explain", "Show how the decision on a tool call comes about.", _EXAMPLES)
+    parser = make_parser("explain", "Show how Assent decides a tool call.", _EXAMPLES)
     add_call_options(parser)
     given = parse_call(parser, argv)
     cwd = find_folder(given.cwd)
@@ -62,11 +62,11 @@ def run(argv: list[str]) -> int:
 
 
 def outline_of(decision: Decision, call: ToolCall, bench: Bench) -> Outline:
-    """Tell the whole story of a decision."""
+    """Return the whole decision as an outline."""
     word = decision.decision
     sections = (
         _reading(decision, call),
-        _heard(decision),
+        _opinion_section(decision),
         _decided(decision),
         _advice(decision, suggest(decision, call, bench)),
     )
@@ -81,28 +81,31 @@ def _reading(decision: Decision, call: ToolCall) -> Outline:
     reading = decision.reading
     given = call.input.get("command")
     shown = given if isinstance(given, str) else json.dumps(call.input, ensure_ascii=False)
-    doubt = () if reading.unreadable is None else (_doubt(reading.unreadable, shown),)
-    tops = _nodes([n for n in nest(reading.operations) if not _is_doubt(n, reading, shown)], decision)
+    unparsed = () if reading.unreadable is None else (_unparsed(reading.unreadable, shown),)
+    tops = _nodes([n for n in nest(reading.operations) if not _is_unparsed(n, reading, shown)], decision)
     return line(
-        StyledText("what it would do", "bold"), f"  {reading.tool} ", StyledText(shown, "cyan"), below=(*tops, *doubt)
+        StyledText("what it would do", "bold"),
+        f"  {reading.tool} ",
+        StyledText(shown, "cyan"),
+        below=(*tops, *unparsed),
     )
 
 
-def _doubt(reason: str, shown: str) -> Outline:
-    """Say what could not be read, and which part of the line that is."""
+def _unparsed(reason: str, shown: str) -> Outline:
+    """Say what Assent cannot analyse, and which part of the line it is."""
     part = find_unread(shown)
     below = () if part is None else (line("in ", StyledText(part, "red")),)
-    return line(StyledText("? could not be read: ", "bold red"), reason, below=below)
+    return line(StyledText("? not analysed: ", "bold red"), reason, below=below)
 
 
-def _is_doubt(node: OperationNode, reading: Reading, line_text: str) -> bool:
-    """Tell whether an operation only stands for the part that could not be read, which has its own line."""
+def _is_unparsed(node: OperationNode, reading: Reading, line_text: str) -> bool:
+    """Return whether an operation only represents the unparsed part, which has its own line."""
     operation = None if node.index is None else reading.operations[node.index]
     return operation is not None and operation.reason == reading.unreadable and operation.resource == line_text
 
 
 def _nodes(nodes: list[OperationNode], decision: Decision) -> tuple[Outline, ...]:
-    """Draw what stands on one level: what is said twice once, and of many that are alike the first ones."""
+    """Draw one level of the tree: duplicates once, and only the first of many similar operations."""
     alike: dict[object, list[OperationNode]] = {}
     kinds: dict[object, int] = {}
     found, left = [], 0
@@ -117,7 +120,7 @@ def _nodes(nodes: list[OperationNode], decision: Decision) -> tuple[Outline, ...
             continue
         kind = (operation.kind, operation.tier)
         kinds[kind] = kinds.get(kind, 0) + 1
-        if kinds[kind] > _MOST_ALIKE and not _is_spoken_of(node.index, decision):
+        if kinds[kind] > _MOST_ALIKE and not _has_opinion(node.index, decision):
             left += 1
             continue
         alike[key] = [node]
@@ -127,22 +130,22 @@ def _nodes(nodes: list[OperationNode], decision: Decision) -> tuple[Outline, ...
 
 
 def _node(same: list[OperationNode], decision: Decision) -> Outline:
-    """Draw one operation, which may stand in a call several times."""
+    """Draw one operation, which may occur several times in a call."""
     node = same[0]
     inner = _nodes(node.inner, decision)
     if node.index is None:
         return line(StyledText(node.layer, "dim"), below=inner)
-    numbers = [n.index + 1 for n in same if n.index is not None and _is_spoken_of(n.index, decision)]
+    numbers = [n.index + 1 for n in same if n.index is not None and _has_opinion(n.index, decision)]
     operation = decision.reading.operations[node.index]
     tier = operation.tier.value
-    # What is asked about never looks safe, whatever its tier.
+    # An operation that is asked about or denied never looks safe.
     mark = "dangerous" if tier == "safe" and _is_objected_to(node.index, decision) else tier
     return line(
         StyledText(f"{_MARKS[mark]} ", STYLE_OF[mark]),
         _VERBS[operation.kind],
         StyledText(operation.resource, "bold"),
         StyledText(
-            f" (really {operation.target})" if operation.target not in (None, operation.resource) else "", "yellow"
+            f" (links to {operation.target})" if operation.target not in (None, operation.resource) else "", "yellow"
         ),
         StyledText("  "),
         StyledText("" if tier == "safe" else f"{tier}: ", STYLE_OF[tier]),
@@ -153,39 +156,39 @@ def _node(same: list[OperationNode], decision: Decision) -> Outline:
 
 
 def _consequences(operation: Operation) -> tuple[Outline, ...]:
-    facts = (("impact: ", operation.impact), ("to undo it: ", operation.rollback))
+    facts = (("impact: ", operation.impact), ("to undo: ", operation.rollback))
     return tuple(line(StyledText(label, "dim"), text) for label, text in facts if text)
 
 
 def _is_plain(opinion: Opinion) -> bool:
-    """Tell whether an opinion only repeats the tier, which the tree above already shows."""
+    """Return whether an opinion only repeats the tier, which the tree already shows."""
     return opinion.source is Source.CLASSIFIER and opinion.overruled is None
 
 
 def _is_objected_to(index: int, decision: Decision) -> bool:
-    """Tell whether somebody asks about an operation or denies it, and nothing took that out of the count."""
-    said = (o for o in decision.opinions if o.operation == index and o.overruled is None)
-    return any(o.verdict is not Verdict.ALLOW for o in said)
+    """Return whether an opinion in force asks about or denies the operation."""
+    objections = (o for o in decision.opinions if o.operation == index and o.overruled is None)
+    return any(o.verdict is not Verdict.ALLOW for o in objections)
 
 
-def _is_spoken_of(index: int | None, decision: Decision) -> bool:
+def _has_opinion(index: int | None, decision: Decision) -> bool:
     return any(o.operation == index and not _is_plain(o) for o in decision.opinions)
 
 
-def _heard(decision: Decision) -> Outline:
+def _opinion_section(decision: Decision) -> Outline:
     opinions = _opinions([o for o in decision.opinions if not _is_plain(o)], decision)
     votes = [o.verdict.value for o in decision.opinions if _is_plain(o)]
     tally = ", ".join(f"{votes.count(v)} {v}" for v in ("allow", "ask", "deny") if v in votes)
-    rest = "" if decision.opinions else "nobody had anything to say"
+    rest = "" if decision.opinions else "no rule applied"
     return line(
-        StyledText("who was heard", "bold"),
+        StyledText("opinions", "bold"),
         StyledText(f"  classifier: {tally}" if tally else f"  {rest}", "dim"),
         below=opinions,
     )
 
 
 def _opinions(opinions: list[Opinion], decision: Decision) -> tuple[Outline, ...]:
-    """Draw what was said, once where it is the same of several operations; of very much the first part."""
+    """Draw the opinions: equal ones once, and only the first of very many."""
     said: dict[object, list[Opinion]] = {}
     for opinion in opinions:
         key = (opinion.verdict, opinion.policy, opinion.reason, opinion.rule, opinion.firm, opinion.overruled)
@@ -198,8 +201,8 @@ def _opinions(opinions: list[Opinion], decision: Decision) -> tuple[Outline, ...
 
 def _opinion(same: list[Opinion], decision: Decision) -> Outline:
     opinion = same[0]
-    fate = _fate(opinion, decision)
-    style = "dim" if fate else ""
+    overruled = _why_overruled(opinion, decision)
+    style = "dim" if overruled else ""
     numbers = [o.operation + 1 for o in same if o.operation is not None]
     about = ", ".join(f"#{n}" for n in numbers[:_MOST_ALIKE]) + (", … " if len(numbers) > _MOST_ALIKE else " ")
     about = about if numbers else ""
@@ -210,12 +213,12 @@ def _opinion(same: list[Opinion], decision: Decision) -> Outline:
         StyledText(f"{firm}{opinion.verdict.value}", style or STYLE_OF[opinion.verdict.value]),
         StyledText(f"  {opinion.policy}{unsure}: {opinion.reason}", style),
         StyledText(f"  [{opinion.rule}]" if opinion.rule else "", style),
-        StyledText(f"  ({fate})" if fate else "", "dim"),
+        StyledText(f"  ({overruled})" if overruled else "", "dim"),
     )
 
 
-def _fate(opinion: Opinion, decision: Decision) -> str:
-    """Say why an opinion did not decide; nothing if it did."""
+def _why_overruled(opinion: Opinion, decision: Decision) -> str:
+    """Return why an opinion did not decide; empty if it did."""
     if opinion.overruled is not None:
         return f"overruled: {opinion.overruled}"
     if opinion.verdict < decision.verdict:
@@ -227,11 +230,11 @@ def _decided(decision: Decision) -> Outline:
     facts = [("at stake: ", ", ".join(decision.stakes))] if decision.stakes else []
     facts += [("rule: ", ref) for ref in decision.rule_refs]
     if decision.boundary is not None:
-        lacking = "" if decision.available else " (can not be set up here, so nothing runs)"
+        lacking = "" if decision.available else " (not available here, so nothing runs)"
         facts.append(("sandbox: ", decision.boundary.name + lacking))
     return line(
-        StyledText("what decided", "bold"),
-        f"  {decision.decision_source.value}, as the strictest",
+        StyledText("decided by", "bold"),
+        f"  {decision.decision_source.value}, the strictest opinion",
         StyledText(f"  (mode {decision.mode.value}, policy {decision.policy_version})", "dim"),
         below=tuple(line(StyledText(k, "dim"), v) for k, v in facts),
     )
@@ -249,15 +252,15 @@ def _advice(decision: Decision, suggestion: Suggestion | None) -> Outline | None
 
 
 def _no_rule(decision: Decision) -> str:
-    """Say what is open where no rule is to be suggested."""
+    """Return advice where no rule is suggested."""
     if any(o.policy == "self-protection" for o in decision.opinions):
-        return "nothing: no policy lets a call touch Assent itself"
+        return "nothing: no policy can allow a call that controls Assent itself"
     if decision.reading.destructive:
-        return "run it yourself if you are sure; no rule is suggested for what can not be undone"
+        return "run it yourself if you are sure; Assent suggests no rule for calls that cannot be undone"
     if decision.reading.unreadable is not None:
-        return "write it so that it can be read: no variables or generated code where the command is"
+        return "rewrite the command without computed names or generated code"
     if decision.rule_refs and decision.verdict is not Verdict.ALLOW:
-        return "change the rule that decided, in the file and line above"
+        return "change the deciding rule, in the file and line above"
     if decision.verdict is Verdict.ASK and any(o.policy in ("control-plane", "secrets") for o in decision.opinions):
-        return "say yes when you are asked: an allow rule takes no such question away"
+        return "approve when you are asked: no allow rule can skip this question"
     return "no rule can name exactly this call"

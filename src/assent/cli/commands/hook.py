@@ -1,4 +1,4 @@
-"""`assent hook`: what an agent's hook calls. `assent init` writes a quicker way to the same."""
+"""`assent hook`: decide one call for an agent's hook. `assent init` installs a faster client for the same."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from assent.platform.paths import assent_home
 from assent.server.hooks.agents import AGENTS
 
 _EXAMPLES = (
-    "assent hook claude-code < call.json       decide one call, in the words of Claude Code",
-    "assent hook gemini --observe              only write down what would be decided",
+    "assent hook claude-code < call.json       decide one call in the format of Claude Code",
+    "assent hook gemini --observe              only record the decision",
     "",
-    "Exit code 0 hands on the agent's own form of the answer; 2 is a denial, and so is whatever goes wrong.",
+    "exit code: 0 with the answer in the agent's format, 2 for a denial or any error",
 )
 _WAIT = "10m"
 
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("hook", "Decide one call of an agent, read from stdin, in the agent's own words.", _EXAMPLES)
+    parser = make_parser("hook", "Decide one call, read from stdin in the agent's format.", _EXAMPLES)
     parser.add_argument("agent", metavar="AGENT", choices=sorted(AGENTS), help=", ".join(sorted(AGENTS)))
-    parser.add_argument("--key", metavar="NAME", help="the token in Assent's home to ask with (default: the agent's)")
+    parser.add_argument("--key", metavar="NAME", help="the name of the token in Assent's home (default: the agent)")
     parser.add_argument(
         "--wait", metavar="TIME", default=_WAIT, help=f"how long to wait for a person (default: {_WAIT})"
     )
-    parser.add_argument("--url", metavar="URL", help="a daemon elsewhere")
-    parser.add_argument("--observe", action="store_true", help="a trial: record, and let the agent do as it would")
+    parser.add_argument("--url", metavar="URL", help="the URL of a daemon on another machine")
+    parser.add_argument("--observe", action="store_true", help="trial: record decisions, block nothing")
     given = parser.parse_args(argv)
     try:
         seconds = read_duration(given.wait)

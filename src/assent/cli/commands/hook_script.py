@@ -11,8 +11,8 @@ from assent.cli.options.arguments import make_parser
 _EXAMPLES = (
     "assent hook-script > assent-hook.sh && chmod +x assent-hook.sh",
     "",
-    "In the container, set ASSENT_URL and ASSENT_TOKEN (`assent token create --role agent --remote`);",
-    "ASSENT_AGENT is docker-agent (default) or generic, ASSENT_WAIT the seconds to wait for a person.",
+    "In the container, set ASSENT_URL and ASSENT_TOKEN (`assent token create --role agent --remote`).",
+    "ASSENT_AGENT: docker-agent (default) or generic. ASSENT_WAIT: seconds to wait for an answer.",
 )
 
 

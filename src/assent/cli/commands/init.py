@@ -1,4 +1,4 @@
-"""`assent init`: wire an agent up. Shows every change, keeps what is not its own, and proves that the hook decides."""
+"""`assent init`: connect an agent. Show every change, keep other settings, and test that the hook decides."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH108, PTH118, PTH120
@@ -57,7 +57,7 @@ from assent.cli.agent_wiring import (
 from assent.cli.commands.token import open_keys
 from assent.cli.options.arguments import make_parser
 from assent.cli.output.screen import has_colour, paint, say, visible
-from assent.config.effective_settings import load_settings
+from assent.config.effective_settings import dashboard_url
 from assent.config.rule_writer import add_rules
 from assent.model import AssentError, ConfigError, Effect, Layer, NotFoundError, within
 from assent.model.principal import Role
@@ -72,15 +72,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _EXAMPLES = (
-    "assent init claude-code               for all your projects: shows the change, and asks",
-    "assent init codex --project           for this project alone, which becomes the workspace",
-    "assent init gemini --observe          a trial: what would be decided is recorded, nothing is stopped",
-    "assent init claude-code --dry-run     only show it",
+    "assent init claude-code               for all your projects; shows the change and asks",
+    "assent init codex --project           only for this project, which becomes the workspace",
+    "assent init gemini --observe          trial: record decisions, block nothing",
+    "assent init claude-code --dry-run     only show the change",
 )
 _KEPT = ("HOME", "PATH", "LANG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 _OURS = ("ASSENT_", "PYTHONPATH", "DISPLAY", "WAYLAND_DISPLAY")
 _NEW_TOKEN = 5.0
-"""How many seconds a daemon may take to hear of a new token."""
+"""How many seconds a running daemon may take to accept a new token."""
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -98,7 +98,7 @@ def run(argv: list[str]) -> int:
         start=not given.no_start,
     )
     refuse_turned(target)
-    _note_twice(target, home)
+    _note_other_scope(target, home)
     changes = [_plan(target, client)]
     if not given.no_import:
         changes += _plan_import(target)
@@ -112,33 +112,33 @@ def run(argv: list[str]) -> int:
         return exit_codes.FOUND
     with hold_book(home):
         _write(target, client, changes, home)
-    return _prove(target, home)
+    return _test_hook(target, home)
 
 
 def _parse(argv: list[str]) -> Any:
-    parser = make_parser("init", "Wire an agent up: its hook asks Assent before every call.", _EXAMPLES)
+    parser = make_parser("init", "Connect an agent: its hook asks Assent before every call.", _EXAMPLES)
     add_target_options(parser)
-    parser.add_argument("--dry-run", action="store_true", help="show what would be changed, and change nothing")
-    parser.add_argument("--observe", action="store_true", help="a trial: record what would be decided, stop nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the changes without writing them")
+    parser.add_argument("--observe", action="store_true", help="trial: record decisions, block nothing")
     parser.add_argument(
         "--no-import", action="store_true", help="leave the agent's own allow, ask and deny rules alone"
     )
-    parser.add_argument("--no-start", action="store_true", help="never have the hook start the daemon")
-    parser.add_argument("--python", metavar="FILE", help="the interpreter that the hook runs by")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--no-start", action="store_true", help="the hook never starts the daemon")
+    parser.add_argument("--python", metavar="FILE", help="the Python interpreter that runs the hook")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     return parser.parse_args(argv)
 
 
-def _note_twice(target: Target, home: str) -> None:
-    """Say where the agent is wired up besides: it will call both hooks, and they count as one."""
+def _note_other_scope(target: Target, home: str) -> None:
+    """Say if the agent is also connected in the other scope: it calls both hooks, which count as one."""
     for other in read_book(home):
         if other.agent == target.agent and other.scope != target.scope:
             where = f"in {other.root}" if other.root else "for all your projects"
-            how = ", on trial," if other.observe else ""
+            how = " on trial" if other.observe else ""
             say(
                 visible(
-                    f"note: {target.agent} is wired up {where}{how} already. Where both hooks run, a call is still one "
-                    f"question and one outcome; `assent uninit` takes one of them out."
+                    f"note: {target.agent} is already connected {where}{how}; with both hooks a call is still one "
+                    f"question; `assent uninit` removes one of them"
                 )
             )
 
@@ -151,52 +151,48 @@ def _plan(target: Target, client: HookClient) -> SettingsChange:
         return SettingsChange(
             path, None if before is None else before.encode(), plugin_text(*lines, trial=client.observe)
         )
-    settings = load_settings()
-    where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"
-    status = f"Assent decides; if it asks, answer at {where} or with `assent pending`"
+    status = f"Assent decides; answer questions at {dashboard_url()} or with `assent pending`"
     change = plan_wiring(WIRINGS[target.agent], path, client, status)
     _refuse_disabled(WIRINGS[target.agent], change)
     if target.agent == "claude-code":
-        _refuse_untaken(change)
+        _refuse_rejected(change)
     return change
 
 
-def _refuse_untaken(change: SettingsChange) -> None:
-    """Refuse settings that Claude Code leaves out as a whole: it would go on without a hook."""
+def _refuse_rejected(change: SettingsChange) -> None:
+    """Refuse settings that Claude Code rejects as a whole: it would run without a hook."""
     settings = jsonc.parse((change.before or b"").decode(), file=change.path).value
-    untaken = claude_settings.find_untaken(shutil.which("claude") or "", settings, os.environ)
-    if untaken:
-        hint = f"mend or take out {', '.join(untaken)}: for that it leaves the whole file out, and with it every hook"
-        raise ConfigError("Claude Code does not take these settings.", file=change.path, suggestion=hint)
+    rejected = claude_settings.find_rejected(shutil.which("claude") or "", settings, os.environ)
+    if rejected:
+        hint = f"fix or remove {', '.join(rejected)}: Claude Code ignores the whole file because of it, hooks included"
+        raise ConfigError("Claude Code rejects these settings", file=change.path, suggestion=hint)
 
 
 def _refuse_disabled(wiring: Wiring, change: SettingsChange) -> None:
-    """Refuse settings in which hooks stay switched off: the agent would run everything undecided."""
+    """Refuse settings that disable hooks: the agent would run everything without a decision."""
     after = jsonc.parse((change.after or b"").decode(), file=change.path).value
     off = [path for path in find_off(wiring, change.path, None) if path != change.path or wiring.is_off(after)]
     if off:
-        hint = "switch them on (see the page of this agent), and run it again"
-        raise ConfigError(
-            "Hooks are switched off here, so that nothing would be decided.", file=off[0], suggestion=hint
-        )
+        hint = "enable hooks (see the agent's page in docs/agents), then run `assent init` again"
+        raise ConfigError("hooks are disabled here, so Assent would not decide anything", file=off[0], suggestion=hint)
 
 
 def _refuse_outside(path: str, target: Target) -> None:
-    """Refuse a project's file that is a link to somewhere else: what a repository holds changes nothing outside it."""
+    """Refuse a project file that links outside the project: a repository must not change files outside it."""
     real = os.path.realpath(path)
     if target.root is not None and not within(real, os.path.realpath(target.root)):
-        hint = "make it a file of the project's own, or use --user"
-        raise ConfigError(f"This leads out of the project, to {real}.", file=path, suggestion=hint)
+        hint = "make it a regular file in the project, or use --user"
+        raise ConfigError(f"the file is a link out of the project, to `{real}`", file=path, suggestion=hint)
 
 
 def _plan_import(target: Target) -> list[SettingsChange]:
-    """Take over the rules the agent has, showing each."""
+    """Plan the import of the agent's own rules, and print each."""
     found = list(_existing_rules(target))
     taken = [each for each in found if isinstance(each, Taken)]
     for each in taken:
-        say(visible(f"takes over   {each.effect:<5} {each.rule}" + _differs(each)))
+        say(visible(f"imports      {each.effect:<5} {each.rule}" + _differs(each)))
     for left in [each for each in found if isinstance(each, RefusedRule)]:
-        say(visible(f"leaves out   {left.effect:<5} {left.source}: {left.why}"))
+        say(visible(f"skips        {left.effect:<5} {left.source}: {left.why}"))
     if not taken:
         return []
     layer = Layer.PROJECT if target.root else Layer.USER
@@ -251,20 +247,20 @@ def _show(change: SettingsChange) -> None:
     colour = has_colour(sys.stdout)
     before, after = ((text or b"").decode().splitlines() for text in (change.before, change.after))
     lines = list(difflib.unified_diff(before, after, "before", "after", lineterm=""))
-    for line in lines or ["  (as it is)"]:
+    for line in lines or ["  (no change)"]:
         say(paint(visible(line), _COLOURS.get(line[:1], ""), colour=colour))
 
 
 def _agrees() -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise AssentError("there is no terminal to ask at: look at it with --dry-run, then use --yes")
+        raise AssentError("no terminal to confirm at; check with --dry-run, then use --yes")
     sys.stdout.write("Write this? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _write(target: Target, client: HookClient, changes: Sequence[SettingsChange], home: str) -> None:
-    """Write everything: first what the hook needs, then the settings that have it called."""
+    """Write first the files that the hook needs, then the settings that call it."""
     book = follow_move(read_book(home), target)
     old = find_wired(book, target.agent, target.scope, target.root)
     make_private_folder(home)
@@ -293,9 +289,9 @@ def _write(target: Target, client: HookClient, changes: Sequence[SettingsChange]
 
 
 def _change(wired: Wired, change: SettingsChange, home: str, others: Sequence[Wired]) -> Wired:
-    """Write a file. The way back is noted first: whenever this is cut short, `assent uninit` knows it."""
+    """Write a file. Register it first, so that `assent uninit` can restore it even after a crash."""
     if _is_our_plugin(change) and change.before != change.after:
-        say(visible(f"a copy of {change.path} as it was is {back_up(change.path, change.before or b'', home)}"))
+        say(visible(f"backup of {change.path}: {back_up(change.path, change.before or b'', home)}"))
     wired = _add(wired, prepare(change, home, _original(wired, change)), change)
     write_book(home, [*others, wired])
     apply_change(change)
@@ -303,7 +299,7 @@ def _change(wired: Wired, change: SettingsChange, home: str, others: Sequence[Wi
 
 
 def _original(wired: Wired, change: SettingsChange) -> bytes | None:
-    """Return what the way back leads to: a file as it is, without what an earlier wiring put into it."""
+    """Return the content to restore: the file without what an earlier `assent init` added."""
     old = next((each for each in wired.files if each.path == change.path), None)
     if _is_our_plugin(change):
         return None
@@ -315,7 +311,7 @@ def _original(wired: Wired, change: SettingsChange) -> bytes | None:
 
 
 def _add(wired: Wired, written: WrittenSettings, change: SettingsChange) -> Wired:
-    """Note a file. If Assent wrote it before, the way back leads to what was there before that."""
+    """Register a file. If Assent wrote it before, keep the original backup."""
     old = next((each for each in wired.files if each.path == written.path), None)
     if old is not None and (old.is_now(change.before or b"") or _is_our_plugin(change)):
         written = msgspec.structs.replace(written, backup=old.backup, folders=old.folders)
@@ -328,7 +324,7 @@ def _is_our_plugin(change: SettingsChange) -> bool:
 
 
 def _how_to_start() -> bytes:
-    """Write down how the daemon is started: with the user's surroundings as they are now, not those of an agent."""
+    """Return how the hook starts the daemon: with the user's current environment, not an agent's."""
     environ = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_OURS)}
     environ.pop("ASSENT_DEBUG", None)
     argv = [sys.executable, "-P", "-m", "assent", "serve"]
@@ -348,55 +344,56 @@ def _make_token(target: Target, home: str, old: Wired | None) -> str:
         write_private(token_file(home, target.key), issued.secret.encode() + b"\n")
         if old is not None:
             _revoke(old.token, store, log)
-    if old is not None and old.key != target.key:  # its project was moved
+    if old is not None and old.key != target.key:  # the project was moved
         with contextlib.suppress(FileNotFoundError):
             os.unlink(token_file(home, old.key))
     return issued.token.id
 
 
 def _revoke(token: str, store: Any, log: Any) -> None:
-    with contextlib.suppress(NotFoundError):  # somebody may have revoked it before
+    with contextlib.suppress(NotFoundError):  # it may be revoked already
         store.write(revoke(token, user_name(), log)).result()
 
 
 def _trust(target: Target, wired: Wired, home: str, others: Sequence[Wired]) -> Wired:
-    """Have Codex trust its hooks, if Codex is here to say by which hash; else say what to do."""
+    """Make Codex trust the hooks, if Codex is installed to compute their hashes; else say what to do."""
     program = shutil.which(WIRINGS["codex"].program) or ""
     user_folder = os.path.dirname(file_of("codex", "user", None))
     try:
         hooks = codex_trust.list_hooks(program, target.root or home, os.environ, wired.lines)
         change = codex_trust.plan_trust(user_folder, hooks)
     except ConfigError as error:
-        say(visible(f"note: the hooks are not trusted yet: {error.message} {error.suggestion or ''}".rstrip()))
+        say(visible(f"note: Codex does not trust the hooks yet: {error.message} {error.suggestion or ''}".rstrip()))
         return wired
     _show(change)
     return _change(wired, change, home, others)
 
 
-def _prove(target: Target, home: str) -> int:
-    """Call the hook as the agent would, and see that what must be denied is."""
+def _test_hook(target: Target, home: str) -> int:
+    """Call the hook as the agent would, and check that it denies."""
     wired = find_wired(read_book(home), target.agent, target.scope, target.root)
     if wired is None or not (lines := hook_lines(wired)):
-        say(f"{target.agent} is wired up; see `assent doctor`")
+        say(f"{target.agent} is connected; check it with `assent doctor`")
         return exit_codes.OK
     tried = try_hook(wired, lines[0], DENIED)
     end = time.monotonic() + _NEW_TOKEN
-    while "token is not good" in tried.err and time.monotonic() < end:
-        time.sleep(0.1)  # a daemon that runs hears of new tokens, but not at once
+    while "rejected the token" in tried.err and time.monotonic() < end:
+        time.sleep(0.1)  # a running daemon needs a moment to accept a new token
         tried = try_hook(wired, lines[0], DENIED)
     if wired.observe:
-        say(f"{target.agent} is on trial: see what would be decided with `assent audit tail -f`")
+        say(f"{target.agent} is connected on trial; see its decisions with `assent audit tail -f`")
         return exit_codes.OK
     if not tried.is_denial:
-        say(visible(f"the hook does NOT decide: it ended with {tried.code} {tried.err}; see `assent doctor`"))
+        say(visible(f"the hook does NOT work: it exited with {tried.code} {tried.err}; see `assent doctor`"))
         return exit_codes.FOUND
     if "could not decide" in tried.err:
-        say(visible(f"the hook denies everything for now: {tried.err}"))
+        say(visible(f"the hook denies every call for now: {tried.err}"))
         return exit_codes.OK
     if target.agent == "codex" and (program := shutil.which("codex")):
         hooks = codex_trust.list_hooks(program, target.root or home, os.environ, wired.lines)
         if not hooks or not all(hook.trusted and hook.enabled for hook in hooks):
-            say("codex does NOT run the hook yet, since it does not trust it; see `assent doctor`")
+            say("Codex does NOT run the hook yet: it is not trusted; see `assent doctor`")
             return exit_codes.FOUND
-    say(f"{target.agent} is wired up: the hook was called as {target.agent} does, and denied what it must")
+    program = WIRINGS[target.agent].program if target.agent in WIRINGS else target.agent
+    say(f"{target.agent} is connected and tested; open {dashboard_url()}, then start {program}")
     return exit_codes.OK

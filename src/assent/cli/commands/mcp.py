@@ -1,4 +1,4 @@
-"""`assent mcp`: any MCP server behind a guard. Every call of a tool is decided, asked about and on record."""
+"""`assent mcp`: proxy an MCP server and decide, ask about and record every tool call."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ _EXAMPLES = (
 
 def run(argv: Sequence[str]) -> int:
     """Run the command."""
-    parser = make_parser("mcp", "Guard an MCP server: a program, or with --url an address.", _EXAMPLES)
-    parser.add_argument("--name", metavar="NAME", help="how rules call it: mcp__NAME__tool (default: from the command)")
-    parser.add_argument("--url", metavar="URL", help="a server that speaks streamable HTTP")
-    parser.add_argument("--profile", metavar="NAME", help="the sandbox profile of the program; off sets none")
+    parser = make_parser("mcp", "Guard an MCP server: a program, or a URL with --url.", _EXAMPLES)
+    parser.add_argument("--name", metavar="NAME", help="the name in rules: mcp__NAME__tool (default: from the command)")
+    parser.add_argument("--url", metavar="URL", help="a server with streamable HTTP")
+    parser.add_argument("--profile", metavar="NAME", help="the sandbox profile of the program; off for none")
     parser.add_argument("--allow-host", metavar="HOST", action="append", default=[], help="also reach this host")
-    parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its words")
+    parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the program and its arguments")
     given = parser.parse_args(list(argv))
     command = given.command[1:] if given.command[:1] == ["--"] else given.command
     if bool(command) == bool(given.url):
-        raise AssentError("give a server's command, or its --url (see `assent mcp --help`)")
+        raise AssentError("pass either a server command or --url (see `assent mcp --help`)")
     name = given.name or _name_of(command, given.url)
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
-        raise AssentError("--name must be letters, digits, - and _")
+        raise AssentError("--name may contain only letters, digits, - and _")
     try:
         return run_until_done(_Guarded(name, command, given).run())
     except Unavailable as error:
@@ -68,7 +68,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _name_of(command: list[str], url: str | None) -> str:
-    """Name a server after its program, its script, or its host."""
+    """Return a server name from its program, script or host."""
     if url:
         text = url.partition("://")[2].partition("/")[0]
     else:
@@ -78,7 +78,7 @@ def _name_of(command: list[str], url: str | None) -> str:
 
 
 class _Guarded:
-    """One client at our own streams, one server behind."""
+    """One client on stdin and stdout, one server behind the proxy."""
 
     def __init__(self, name: str, command: list[str], given: Any) -> None:
         self._name = name
@@ -99,7 +99,7 @@ class _Guarded:
         self._leaving = False
 
     async def run(self) -> int:
-        """Serve until one of the two is gone."""
+        """Serve until the client or the server ends."""
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self._judge.close)
             server = await self._open(stack)
@@ -126,39 +126,39 @@ class _Guarded:
         box = None
         if boundary is not None:
             box = await stack.enter_async_context(
-                Sandbox(boundary, on_applied=self._hear_applied, on_violation=self._hear_violation)
+                Sandbox(boundary, on_applied=self._record_profile, on_violation=self._record_violation)
             )
         else:
-            complain("note: the profile `off` sets no boundary")
-        program = await StdioServer.start(box, self._command, self._hear_output)
+            complain("note: the profile `off` means no sandbox")
+        program = await StdioServer.start(box, self._command, self._record_output)
         self._note_process("process.started", summary=" ".join(self._command)[:1000])
-        stack.callback(self._note_end)  # once it is really gone
+        stack.callback(self._note_end)  # after the process has ended
         return program
 
     def _note_end(self) -> None:
-        """Put on record that the server was ended because its client left."""
+        """Record that the server was stopped because its client disconnected."""
         if self._leaving:
-            self._note_process("process.terminated", summary="its client left")
+            self._note_process("process.terminated", summary="client disconnected")
 
-    def _hear_output(self, said: dict[str, Any]) -> None:
-        self._note_process("process.output", **said)
+    def _record_output(self, fields: dict[str, Any]) -> None:
+        self._note_process("process.output", **fields)
 
     def _note_process(self, kind: EventType, **more: Any) -> None:
-        """Put on record what the server's process does; a server at an address has none that is known."""
+        """Record an event of the server's process; a server at a URL has none."""
         if self._command:
             known = {name: value for name, value in more.items() if value is not None}
             self._judge.note(kind, self._call, self._who, {**known, "process": self._who.id})
 
-    def _hear_applied(self, profile: SandboxProfile) -> None:
+    def _record_profile(self, profile: SandboxProfile) -> None:
         self._judge.profile = profile
         self._judge.note("sandbox.applied", self._call, self._who, {})
 
-    def _hear_violation(self, violation: Violation) -> None:
+    def _record_violation(self, violation: Violation) -> None:
         self._judge.note("sandbox.violation", self._call, self._who, {}, violation)
 
 
 def _make_judge(live: LivePolicies) -> Judge:
-    """Decide with the daemon that the environment names; else here, by the files as they are at each call."""
+    """Use the daemon of ASSENT_URL; else decide in this process, by the policy files at the time of each call."""
     url, token = os.environ.get("ASSENT_URL", ""), os.environ.get("ASSENT_TOKEN", "")
     if url:
         return Remote(url=url, token=token)
@@ -166,7 +166,7 @@ def _make_judge(live: LivePolicies) -> Judge:
 
 
 async def _read_client(proxy: McpProxy) -> None:
-    """Read the client's messages, a line each, until it closes our input."""
+    """Read the client's messages, one per line, until it closes stdin."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LONGEST_MESSAGE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -176,17 +176,17 @@ async def _read_client(proxy: McpProxy) -> None:
             try:
                 await proxy.hear_client(message, find_id(line) if message is None else None)
             except ServerGoneError:
-                await asyncio.Event().wait()  # whoever serves it knows, and answers what is open
+                await asyncio.Event().wait()  # `McpProxy.serve` notices and answers the open requests
 
 
 async def _read_line(reader: asyncio.StreamReader) -> bytes:
     try:
         return await reader.readline()
-    except ValueError:  # a line without end
+    except ValueError:  # the line is too long
         return b""
 
 
 async def _write(message: dict[str, Any]) -> None:
-    """Write a line to the client; the loop waits with us, as a pipe would make anyone wait."""
+    """Write a line to the client, blocking the event loop while the pipe is full."""
     sys.stdout.buffer.write(msgspec.json.encode(message) + b"\n")
     sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""`assent pending`: what waits for an answer."""
+"""`assent pending`: list the pending questions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from assent.cli import exit_codes
 from assent.cli.options.arguments import add_output_option, make_parser
-from assent.cli.output.question import headed, input_lines, stakes_of
+from assent.cli.output.question import input_lines, shortened, stakes_of
 from assent.cli.output.screen import has_colour, paint, say, visible
 from assent.sdk.client.clients import Client, find_client
 
@@ -26,8 +26,8 @@ _EXAMPLES = (
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("pending", "List what waits for your answer.", _EXAMPLES)
-    parser.add_argument("--agent", metavar="NAME", help="only this agent's")
+    parser = make_parser("pending", "List the pending questions.", _EXAMPLES)
+    parser.add_argument("--agent", metavar="NAME", help="only questions of this agent")
     add_output_option(parser)
     given = parser.parse_args(argv)
     found = fetch_all(find_client(), given.agent)
@@ -35,7 +35,7 @@ def run(argv: list[str]) -> int:
         say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
         return exit_codes.OK
     if not found:
-        say("nothing is waiting for an answer")
+        say("no pending questions")
     for item in found:
         show(item, colour=has_colour(sys.stdout))
     return exit_codes.OK
@@ -54,12 +54,12 @@ def fetch_all(client: Client, agent: str | None = None) -> list[Permission]:
 
 
 def show(item: Permission, *, colour: bool) -> None:
-    """Print one question: what is at stake, the whole call as it would run, and what is known about it."""
+    """Print one question: stakes, call, working directory, impact and expiry."""
     left = max(0, round(item.expires_at / 1000 - time.time()))
-    gone = ", its caller has gone" if item.caller_gone else ""
+    gone = "; the agent stopped waiting; a yes applies when it retries" if item.caller_gone else ""
     say(f"{paint(visible(item.id), 'bold', colour=colour)}  {visible(item.agent_id)}  {visible(item.tool_name)}")
     say(f"  {stakes_of(item, colour=colour)}")
-    for line in headed(item, input_lines(item)):
+    for line in shortened(item, input_lines(item)):
         say(f"  | {line}")
     if item.cwd:
         say(f"  in {visible(item.cwd)}")

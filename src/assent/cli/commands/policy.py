@@ -1,4 +1,4 @@
-"""`assent policy`: what is in force, what is probably not meant, and whether rules do what their authors say."""
+"""`assent policy`: show the policy in force, lint rules, and test them on their examples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _EXAMPLES = (
     "assent policy show                     every layer, rule and path policy in force here",
     "assent policy lint assent.yaml         rules that never take effect, or allow too much",
-    "assent policy test                     try every rule on its own examples",
+    "assent policy test                     test every rule on its own examples",
 )
 _HELP_EXAMPLES = {
     "show": ("assent policy show --cwd ../other --json",),
@@ -41,14 +41,14 @@ def run(argv: list[str]) -> int:
     if argv and argv[0] in _ACTIONS:
         return _ACTIONS[argv[0]](argv[1:])
     parser.parse_args(argv)
-    raise AssentError("say what to do: assent policy show, lint or test")
+    raise AssentError("pass an action: assent policy show, lint or test")
 
 
 def _show(argv: list[str]) -> int:
     from assent.cli.output.outline import draw  # noqa: PLC0415 - as above
-    from assent.cli.policy_layers import describe, outline_of  # noqa: PLC0415 - the other actions do without
+    from assent.cli.policy_layers import describe, outline_of  # noqa: PLC0415 - only this action needs it
 
-    parser = make_parser("policy show", "Show the layers as they are merged.", _HELP_EXAMPLES["show"])
+    parser = make_parser("policy show", "Show the merged policy layers.", _HELP_EXAMPLES["show"])
     add_folder_option(parser)
     add_output_option(parser)
     given = parser.parse_args(argv)
@@ -62,11 +62,11 @@ def _show(argv: list[str]) -> int:
 
 
 def _lint(argv: list[str]) -> int:
-    import time  # noqa: PLC0415 - beside the module that needs it
+    import time  # noqa: PLC0415 - only this action needs it
 
-    from assent.policy.lint import explain_rules, lint  # noqa: PLC0415 - the other actions do without
+    from assent.policy.lint import explain_rules, lint  # noqa: PLC0415 - only this action needs it
 
-    given = _files("lint", "Find rules that are probably not meant, and say how each rule is read.", argv)
+    given = _files("lint", "Find rules that are probably mistakes, and explain each rule.", argv)
     policies = _policies(given)
     findings = lint(policies, now=time.time())
     if given.json:
@@ -78,9 +78,9 @@ def _lint(argv: list[str]) -> int:
 
 
 def _test(argv: list[str]) -> int:
-    from assent.cli.rule_examples import RuleTrial, try_examples  # noqa: PLC0415 - the other actions do without
+    from assent.cli.rule_examples import RuleTrial, try_examples  # noqa: PLC0415 - only this action needs it
 
-    given = _files("test", "Try every rule on the examples it carries.", argv)
+    given = _files("test", "Test every rule on its own examples.", argv)
     try:
         tried = try_examples(_policies(given))
     except ConfigError as error:
@@ -98,7 +98,7 @@ _ACTIONS: dict[str, Callable[[list[str]], int]] = {"show": _show, "lint": _lint,
 
 def _files(action: str, does: str, argv: list[str]) -> Any:
     parser = make_parser(f"policy {action}", does, _HELP_EXAMPLES[action])
-    parser.add_argument("files", metavar="FILE", nargs="*", help="these files (default: the layers in force here)")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="policy files (default: the layers in force here)")
     add_folder_option(parser)
     add_output_option(parser)
     return parser.parse_args(argv)
@@ -112,7 +112,7 @@ def _policies(given: Any) -> Sequence[Policy]:
 
 def _load(file: str) -> Policy:
     if find_file(file) is None:
-        raise AssentError(f"there is no file `{file}`")
+        raise AssentError(f"file not found: `{file}`")
     return load_policy(file, layer=Layer.USER)
 
 
@@ -149,6 +149,6 @@ def _show_tried(tried: Sequence[RuleTrial]) -> None:
 
 
 def _say_json(value: Any) -> None:
-    from assent.cli.output.decision_json import encode_record  # noqa: PLC0415 - people read something else
+    from assent.cli.output.decision_json import encode_record  # noqa: PLC0415 - only for JSON output
 
     say(encode_record(value).decode())

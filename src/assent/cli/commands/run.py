@@ -1,4 +1,4 @@
-"""`assent run`: a command inside the sandbox, as if it ran without, and afterwards what was stopped."""
+"""`assent run`: run a command in the sandbox, then report what the sandbox blocked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assent.cli import exit_codes
 from assent.cli.options.arguments import make_parser
 from assent.cli.options.sandbox_profile import find_boundary, find_state
 from assent.cli.options.tool_call import find_folder
-from assent.cli.output.sandbox_violations import questions, sum_up, tell_programs
+from assent.cli.output.sandbox_violations import ask_at_terminal, describe_programs, summarise
 from assent.cli.output.screen import complain
 from assent.cli.run_record import DaemonDenyError, Recorder
 from assent.cli.startup import collect_garbage
@@ -37,7 +37,7 @@ def run(argv: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     parser = make_parser(
         "run",
-        "Run a command inside the sandbox. Its exit code is passed on.",
+        "Run a command in the sandbox and return its exit code.",
         (
             "assent run -- npm test",
             "assent run --profile read-only -- ./script.sh",
@@ -45,17 +45,19 @@ def run(argv: Sequence[str]) -> int:
             "assent run --profile agent -- claude",
         ),
     )
-    parser.add_argument("--profile", metavar="NAME", help="read-only, workspace-write, agent, off, or one of your own")
+    parser.add_argument(
+        "--profile", metavar="NAME", help="read-only, workspace-write, agent, off, or a profile of your own"
+    )
     parser.add_argument("--allow-host", metavar="HOST", action="append", default=[], help="also reach this host")
-    parser.add_argument("--ask", action="store_true", help="ask, at this terminal, about what lies outside")
-    parser.add_argument("--json", action="store_true", help="write events to stderr, a line of JSON each")
-    parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its words")
+    parser.add_argument("--ask", action="store_true", help="ask at this terminal about operations outside the sandbox")
+    parser.add_argument("--json", action="store_true", help="write events to stderr as JSON lines")
+    parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its arguments")
     given = _parse(parser, list(argv))
-    return finish(_carry_out(given, Recorder(shown=given.json)))
+    return finish(_run(given, Recorder(shown=given.json)))
 
 
 def finish(work: Coroutine[Any, Any, int]) -> int:
-    """Run what starts a command, and return the code to end with: the command's, or what says that nothing ran."""
+    """Run the coroutine and return the exit code: the command's, or one that says that nothing ran."""
     _open_closed()
     collect_garbage()
     try:
@@ -68,45 +70,45 @@ def finish(work: Coroutine[Any, Any, int]) -> int:
         return error.code
 
 
-async def _carry_out(given: Any, recorder: Recorder) -> int:
-    """Find the boundary, and run the command inside."""
+async def _run(given: Any, recorder: Recorder) -> int:
+    """Find the sandbox profile and run the command in it."""
     boundary = find_boundary(find_folder(None), given.profile, given.allow_host, given.command, ask=given.ask)
     if boundary is None:
         await recorder.record(SandboxReport(type="sandbox.applied", profile=_no_boundary()), begins(given.command))
         return _run_without(given.command)
-    return await hold(Held(boundary, given.command, told=not given.json), recorder)
+    return await run_sandboxed(SandboxedCommand(boundary, given.command, reports=not given.json), recorder)
 
 
-class Held(msgspec.Struct, frozen=True):
-    """A command and its boundary."""
+class SandboxedCommand(msgspec.Struct, frozen=True):
+    """A command and its sandbox profile."""
 
     boundary: SandboxProfile
     command: list[str]
     passed: dict[str, str] | None = None
-    """The variables that the command may get, where they are not those of this process."""
+    """The environment of the command; None for that of this process."""
     asks: bool = False
-    """What is stopped is asked about when the same call is made again."""
-    told: bool = True
-    """Say afterwards what was stopped."""
+    """Whether a blocked operation is asked about when the agent repeats the call."""
+    reports: bool = True
+    """Whether to print what was blocked."""
 
 
-async def hold(held: Held, recorder: Recorder) -> int:
-    """Run a command inside its boundary, and return its exit code."""
+async def run_sandboxed(sandboxed: SandboxedCommand, recorder: Recorder) -> int:
+    """Run a command in its sandbox and return its exit code."""
     try:
-        return await _Run(held, recorder).run()
+        return await _Run(sandboxed, recorder).run()
     except (Unavailable, CommandNotStarted) as error:
-        with contextlib.suppress(AssentError, OSError):  # that nothing ran is told either way
+        with contextlib.suppress(AssentError, OSError):  # the caller reports the error anyway
             await recorder.finish(SandboxReport(type="runtime.error", reason=str(error)))
         raise
 
 
 def _open_closed() -> None:
-    """Put something harmless where a stream is closed: else the command would get what is next opened here."""
+    """Open /dev/null for closed standard streams: else the command would inherit the next file opened here."""
     for stream in range(3):
         try:
             os.fstat(stream)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor
 
 
 def _no_boundary() -> SandboxProfile:
@@ -118,29 +120,29 @@ def _parse(parser: argparse.ArgumentParser, argv: list[str]) -> Any:
     if given.command[:1] == ["--"]:
         given.command = given.command[1:]
     if not given.command:
-        raise AssentError("there is no command to run (see `assent run --help`)")
+        raise AssentError("no command given (see `assent run --help`)")
     return given
 
 
 def _run_without(command: list[str]) -> int:
-    complain("note: the profile `off` sets no boundary")
+    complain("note: the profile `off` means no sandbox")
     try:
-        os.execvp(command[0], command)  # noqa: S606 - asked for, by name
+        os.execvp(command[0], command)  # noqa: S606 - the user asked for it
     except OSError as error:
         complain(f"{command[0]}: {error.strerror}")
         return 127 if isinstance(error, FileNotFoundError) else 126
 
 
 class _Run:
-    """One command, its terminal and its events."""
+    """Runs one command with its terminal and events."""
 
-    def __init__(self, held: Held, recorder: Recorder) -> None:
-        self._boundary = held.boundary
-        self._command = held.command
+    def __init__(self, sandboxed: SandboxedCommand, recorder: Recorder) -> None:
+        self._boundary = sandboxed.boundary
+        self._command = sandboxed.command
         self._recorder = recorder
-        self._passed = held.passed
-        self._asks = held.asks
-        self._told = held.told
+        self._passed = sandboxed.passed
+        self._asks = sandboxed.asks
+        self._reports = sandboxed.reports
         self._applied: SandboxProfile | None = None
         self._terminal: Terminal | None = None
         self._asking = asyncio.Lock()
@@ -148,7 +150,7 @@ class _Run:
         self._early: list[int] = []
 
     async def run(self) -> int:
-        """Run it, and tell what there is to tell."""
+        """Run the command and report the result."""
         recorder = self._recorder
         box = Sandbox(
             self._boundary,
@@ -160,16 +162,16 @@ class _Run:
         )
         async with box:
             ended = await self._start(box)
-        await self._tell(ended)
+        await self._report(ended)
         return exit_codes.TIMED_OUT if ended.stopped == "wall time" else ended.code
 
     async def _before_it_begins(self, profile: SandboxProfile) -> None:
-        """Put the record and the terminal in place: from its first instruction on, the command is on its own."""
+        """Record the start and connect the terminal before the command's first instruction."""
         self._applied = profile
         try:
             await self._recorder.record(SandboxReport(type="sandbox.applied", profile=profile), begins(self._command))
         except (ConfigError, OSError) as error:
-            raise Unavailable(f"it can not be recorded: {error}") from None
+            raise Unavailable(f"cannot record the command: {error}") from None
         if self._terminal is not None:
             self._terminal.join()
 
@@ -177,13 +179,13 @@ class _Run:
         is_terminal = [_is_terminal(stream) for stream in range(3)]
         streams = [0, 1, 2]
         if any(is_terminal):
-            from assent.sandbox.terminal import Terminal  # noqa: PLC0415 - few commands have one
+            from assent.sandbox.terminal import Terminal  # noqa: PLC0415 - only for terminals
 
             self._terminal = Terminal(0 if is_terminal[0] else None, _first(is_terminal[1:], offset=1))
             streams = [self._terminal.inner if t else s for s, t in zip(streams, is_terminal, strict=True)]
         elif self._boundary.process_limits.output_bytes is not None:
             streams = [0, PIPE, PIPE]
-        self._listen()
+        self._forward_signals()
         try:
             self._process = await box.start(
                 self._command,
@@ -197,8 +199,8 @@ class _Run:
             if self._terminal is not None:
                 await self._terminal.leave()
 
-    def _listen(self) -> None:
-        """Hear signals from now on: before the command begins they are kept for it."""
+    def _forward_signals(self) -> None:
+        """Forward signals from now on; those before the start are delivered after it."""
         for number in (*_TO_GROUP, *_TO_COMMAND):
             asyncio.get_running_loop().add_signal_handler(number, self._pass_signal, number)
 
@@ -216,16 +218,16 @@ class _Run:
         return await process.wait()
 
     async def _ask(self, violation: Violation) -> bool:
-        """Ask at this terminal; for a decision, through the daemon. Else nobody can be asked."""
+        """Ask through the daemon for a decided call, else at this terminal; without one, deny."""
         if self._recorder.decision is not None:
             return await self._recorder.ask(violation)
         async with self._asking:
-            return self._terminal is not None and await self._terminal.ask(lambda: questions(violation))
+            return self._terminal is not None and await self._terminal.ask(lambda: ask_at_terminal(violation))
 
-    async def _tell(self, ended: ProcessResult) -> None:
+    async def _report(self, ended: ProcessResult) -> None:
         refs = tuple(self._recorder.refs)
         profile = None if self._applied is None else msgspec.structs.replace(self._applied, violation_refs=refs)
-        # What was stopped at the boundary is told as that, and never as a failure.
+        # A command that the sandbox ended is recorded as terminated, not as failed.
         kind: Happened = "process.completed" if ended.stopped is None else "process.terminated"
         done = SandboxReport(
             type=kind,
@@ -238,14 +240,14 @@ class _Run:
         try:
             await self._recorder.finish(done)
         except (AssentError, OSError) as error:
-            complain(f"how it ended could not be recorded: {error}")
+            complain(f"cannot record the end of the command: {error}")
         if ended.stopped is not None:
-            complain(f"the command was ended: {ended.why_stopped}")
-        if ended.violations and self._told:
-            for line in sum_up(ended.violations, self._boundary, asks=self._asks):
+            complain(f"the sandbox ended the command: {ended.why_stopped}")
+        if ended.violations and self._reports:
+            for line in summarise(ended.violations, self._boundary, asks=self._asks):
                 complain(line)
-        if ended.programs and self._told:
-            complain(tell_programs(ended.programs, self._boundary.write_roots))
+        if ended.programs and self._reports:
+            complain(describe_programs(ended.programs, self._boundary.write_roots))
 
 
 def _is_terminal(stream: int) -> bool:

@@ -1,4 +1,4 @@
-"""`assent runs`: a strategy under guard, live in the terminal, its questions answered there."""
+"""`assent runs`: start, list and stop runs; follow a run and answer its questions in the terminal."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH100
@@ -36,11 +36,11 @@ _STYLES = {"completed": "allow", "error": "error", "cancelled": "warning", "runn
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("runs", "Run strategies under guard, in the daemon.", _EXAMPLES)
+    parser = make_parser("runs", "Start, list and stop runs of strategies in the daemon.", _EXAMPLES)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    _add_start(actions.add_parser("start", help="run a strategy, and answer what it asks"))
-    add_output_option(actions.add_parser("list", help="list your runs, the newest first"))
-    actions.add_parser("stop", help="end a run").add_argument("id", metavar="ID", help="the run")
+    _add_start(actions.add_parser("start", help="run a strategy and answer its questions"))
+    add_output_option(actions.add_parser("list", help="list your runs, newest first"))
+    actions.add_parser("stop", help="stop a run").add_argument("id", metavar="ID", help="the run")
     given = parser.parse_args(argv)
     actions_by_name: dict[str, Callable[[Any], Coroutine[Any, Any, int]]] = {
         "start": _start,
@@ -51,18 +51,18 @@ def run(argv: list[str]) -> int:
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="the strategy: a file, or the name of one that lies ready")
-    parser.add_argument("--input", metavar="TEXT", help="what the run is given")
+    parser.add_argument("file", metavar="FILE", help="the strategy: a file, or the name of an installed one")
+    parser.add_argument("--input", metavar="TEXT", help="the input of the run")
     parser.add_argument(
         "--yes-to",
         metavar="TOOL[:PATTERN]",
         action="append",
         default=[],
-        help="say yes, each time, to what this tool asks (about these paths, or commands as in rules); repeatable",
+        help="approve every question about this tool (only these paths, or commands as in rules); repeatable",
     )
-    parser.add_argument("--cwd", metavar="DIR", help="the folder it works in (default: here)")
+    parser.add_argument("--cwd", metavar="DIR", help="the working directory (default: the current one)")
     parser.add_argument("--profile", metavar="NAME", help="the sandbox profile of a process (default: agent)")
-    parser.add_argument("--no-ask", action="store_true", help="nobody can be asked: what would be asked is denied")
+    parser.add_argument("--no-ask", action="store_true", help="never ask, deny")
     add_output_option(parser)
 
 
@@ -81,10 +81,10 @@ async def _follow(given: Any, cwd: str, path: str | None) -> int:
 
 
 async def _find(client: RunClient, wanted: str) -> str:
-    """Return the file of the strategy that lies ready by this name."""
+    """Return the file of an installed strategy."""
     ready = {strategy.name: strategy.path for strategy in await client.list_strategies()}
     if wanted not in ready:
-        raise AssentError(f"there is no file {wanted}, and no strategy by that name; there are {', '.join(ready)}")
+        raise AssentError(f"no file or strategy `{wanted}`; strategies: {', '.join(ready)}")
     return ready[wanted]
 
 
@@ -95,7 +95,7 @@ async def _list(given: Any) -> int:
         say(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
         return exit_codes.OK
     if not found:
-        say("there are no runs")
+        say("no runs")
     colour = has_colour(sys.stdout)
     for run_ in found:
         status = paint(f"{run_.status:<9}", STYLE_OF[_STYLES[run_.status]], colour=colour)
@@ -107,5 +107,5 @@ async def _list(given: Any) -> int:
 async def _stop(given: Any) -> int:
     async with RunClient.open() as client:
         await client.stop(given.id)
-    say(f"{visible(given.id)} is stopped")
+    say(f"stopped: {visible(given.id)}")
     return exit_codes.OK

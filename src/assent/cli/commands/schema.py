@@ -47,9 +47,9 @@ RECORDS: dict[str, Any] = {
     )
 }
 _EXAMPLES = (
-    "assent schema                 all of them, in one document",
-    "assent schema Decision        one, with what it refers to",
-    "assent schema --list          their names",
+    "assent schema                 all records in one document",
+    "assent schema Decision        one record, with the definitions it refers to",
+    "assent schema --list          the names",
 )
 
 
@@ -87,4 +87,4 @@ def _unknown(name: str) -> AssentError:
 
     close = get_close_matches(name, RECORDS, n=1, cutoff=0.5)
     hint = f"did you mean `{close[0]}`?" if close else "see `assent schema --list`"
-    return AssentError(f"there is no record `{name}`; {hint}")
+    return AssentError(f"unknown record `{name}`; {hint}")

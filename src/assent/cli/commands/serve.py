@@ -12,29 +12,27 @@ from assent.config.settings import SETTINGS
 from assent.platform.paths import assent_home
 
 _EXAMPLES = (
-    "assent serve                                   on 127.0.0.1:7422, with its store in Assent's home",
-    "assent serve --link                            and print a one-time link to log in with",
+    "assent serve                                   on 127.0.0.1:7422, with the store in Assent's home",
+    "assent serve --link                            and print a one-time login link",
     "assent serve --store postgresql://db/assent    several daemons may share one database",
     "",
-    "Every option can also stand in assent.yaml under `server:`, or in the environment as ASSENT_NAME.",
+    "Every option can also be set in assent.yaml under `server:`, or as environment variable ASSENT_NAME.",
 )
 
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("serve", "Run the daemon: questions, answers, the log, and the API.", _EXAMPLES)
+    parser = make_parser("serve", "Run the daemon: questions, answers, audit log, API and dashboard.", _EXAMPLES)
     for setting in SETTINGS:
         parser.add_argument(setting.flag, dest=setting.name, metavar=setting.shown, help=setting.means)
-    parser.add_argument(
-        "--link", action="store_true", help="print a one-time link to log in with, not only the first time"
-    )
+    parser.add_argument("--link", action="store_true", help="print a one-time login link, not only on the first start")
     given = vars(parser.parse_args(argv))
-    from assent.server.lifecycle import serve  # noqa: PLC0415 - its packages are an extra, without which there is help
+    from assent.server.lifecycle import serve  # noqa: PLC0415 - its packages are an optional extra; `--help` works without it
 
     link = given.pop("link")
     settings = load_settings({name: text for name, text in given.items() if text is not None})
     if settings.expose:
-        complain("note: others can reach this daemon; put TLS in front of it")
+        complain("note: other machines can reach this daemon; put a TLS proxy in front of it")
     serve(settings, assent_home(), link=link, announce=_announce)
     return exit_codes.OK
 

@@ -1,4 +1,4 @@
-"""`assent token`: make, list and revoke tokens, whether or not the daemon is running."""
+"""`assent token`: create, list and revoke tokens, whether or not the daemon is running."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assent.audit.log import Log
 from assent.cli import exit_codes
 from assent.cli.options.arguments import add_output_option, make_parser
 from assent.cli.output.screen import say, visible
-from assent.config.effective_settings import load_settings
+from assent.config.effective_settings import dashboard_url, load_settings
 from assent.config.settings import read_duration
 from assent.model import AssentError
 from assent.model.principal import Role
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from assent.model.principal import Token
 
 _EXAMPLES = (
-    "assent token create --role agent --agent claude --workspace .     prints the token alone",
-    "assent token create --role agent --agent ci --remote --no-ask     in a container, with nobody to ask",
+    "assent token create --role agent --agent claude --workspace .     print only the token",
+    "assent token create --role agent --agent ci --remote --no-ask     for a container; never ask, deny",
     "assent token create --role user --user alice --expires 30d",
-    "assent token link                                                 a one-time link for a browser",
+    "assent token link                                                 a one-time login link",
     "assent token list",
     "assent token revoke tok_4f2c9a1b7d30",
 )
@@ -42,37 +42,41 @@ _EXAMPLES = (
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("token", "Make, list and revoke tokens.", _EXAMPLES)
+    parser = make_parser("token", "Create, list and revoke tokens.", _EXAMPLES)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    _add_create(actions.add_parser("create", help="make a token and print it"))
-    listing = actions.add_parser("list", help="list the tokens in force")
+    _add_create(actions.add_parser("create", help="create a token and print it"))
+    listing = actions.add_parser("list", help="list the valid tokens")
     add_output_option(listing)
     ending = actions.add_parser("revoke", help="revoke a token")
     ending.add_argument("id", metavar="ID", help="the token's id, as `assent token list` shows it")
-    link = actions.add_parser("link", help="make a one-time link for a browser")
-    link.add_argument("--user", metavar="NAME", help="whose (default: yours)")
-    link.add_argument("--role", choices=("user", "admin"), default="admin", help="what the browser may do")
+    link = actions.add_parser("link", help="create a one-time login link")
+    link.add_argument("--user", metavar="NAME", help="the user (default: you)")
+    link.add_argument(
+        "--role", choices=("user", "admin"), default="admin", help="the permissions of the browser session"
+    )
     for action in actions.choices.values():
-        action.add_argument("--store", metavar="URL", help="the store, if it is not the configured one")
+        action.add_argument("--store", metavar="URL", help="the store (default: the configured one)")
     given = parser.parse_args(argv)
     with open_keys(given.store) as (store, log):
         return {"create": _create, "list": _list, "revoke": _revoke, "link": _link}[given.action](given, store, log)
 
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--role", choices=[role.value for role in Role], required=True, help="what its holder may do")
-    parser.add_argument("--user", metavar="NAME", help="whose it is (default: yours)")
+    parser.add_argument(
+        "--role", choices=[role.value for role in Role], required=True, help="the permissions of the token"
+    )
+    parser.add_argument("--user", metavar="NAME", help="the user (default: you)")
     parser.add_argument("--agent", metavar="NAME", default="", help="the agent's name")
-    parser.add_argument("--label", metavar="TEXT", default="", help="what it is for")
+    parser.add_argument("--label", metavar="TEXT", default="", help="a note about its use")
     parser.add_argument("--workspace", metavar="DIR", action="append", default=[], help="the agent's workspace")
-    parser.add_argument("--remote", action="store_true", help="the agent is on another disk, or in a container")
-    parser.add_argument("--no-ask", action="store_true", help="nobody can be asked: what would be asked is denied")
-    parser.add_argument("--expires", metavar="TIME", help="how long it lives, such as 12h or 30d")
+    parser.add_argument("--remote", action="store_true", help="remote agent (other machine or container)")
+    parser.add_argument("--no-ask", action="store_true", help="never ask, deny")
+    parser.add_argument("--expires", metavar="TIME", help="how long it is valid, such as 12h or 30d")
 
 
 @contextlib.contextmanager
 def open_keys(url: str | None) -> Iterator[tuple[Store, Log]]:
-    """Lend the store and its log, whether or not the daemon runs."""
+    """Open the store and its log, whether or not the daemon runs."""
     settings = load_settings({} if url is None else {"store": url})
     home = assent_home()
     with open_store(settings.store or None, home=home) as store:
@@ -138,7 +142,5 @@ def _revoke(given: Any, store: Store, log: Log) -> int:
 
 
 def _link(given: Any, store: Store, log: Log) -> int:
-    settings = load_settings()
-    where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"
-    say(f"{where}/login#{make_link(store, log, given.user or user_name(), Role(given.role))}")
+    say(f"{dashboard_url()}/login#{make_link(store, log, given.user or user_name(), Role(given.role))}")
     return exit_codes.OK

@@ -1,4 +1,4 @@
-"""`assent trust`: let a project's allow rules count, exactly as they are written now."""
+"""`assent trust`: apply a project's allow rules, exactly as they are now."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from assent.model import Policy
 
 _EXAMPLES = (
-    "assent trust                 show what this project's rules would allow, and trust them",
-    "assent trust ../other --yes  the same without a question, for scripts",
-    "assent trust --forget        trust this project no longer",
-    "assent trust --list          what is trusted",
+    "assent trust                 show what this project's rules would allow, then trust them",
+    "assent trust ../other --yes  the same without confirmation, for scripts",
+    "assent trust --forget        stop trusting this project",
+    "assent trust --list          list the trusted files",
 )
 
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("trust", "Trust a project's allow rules, exactly as they are now.", _EXAMPLES)
-    parser.add_argument("folder", metavar="DIR", nargs="?", help="a folder of the project (default: here)")
-    parser.add_argument("--list", action="store_true", help="list what is trusted")
-    parser.add_argument("--forget", action="store_true", help="trust it no longer")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser = make_parser("trust", "Trust a project's allow rules as they are now.", _EXAMPLES)
+    parser.add_argument("folder", metavar="DIR", nargs="?", help="a folder of the project (default: the current one)")
+    parser.add_argument("--list", action="store_true", help="list list the trusted files")
+    parser.add_argument("--forget", action="store_true", help="stop trusting the project")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     given = parser.parse_args(argv)
     home = assent_home()
     if given.list:
@@ -46,7 +46,7 @@ def run(argv: list[str]) -> int:
 def _project_file(folder: str | None) -> str:
     places = find_places(find_folder(folder))
     if places.project_file is None:
-        raise AssentError(f"`{places.project_root}` is no project of its own")
+        raise AssentError(f"`{places.project_root}` is not a project")
     return places.project_file
 
 
@@ -65,7 +65,7 @@ def _forget(file: str, home: str) -> int:
 def _trust(file: str, home: str, *, yes: bool) -> int:
     content = find_project_file(file)
     if content is None:
-        raise AssentError(f"there is no {FILE_NAME} in `{os.path.dirname(file)}`")  # noqa: PTH120 - paths are strings here
+        raise AssentError(f"no {FILE_NAME} in `{os.path.dirname(file)}`")  # noqa: PTH120 - paths are strings here
     policy = parse_assentfile(content.data, file, layer=Layer.PROJECT).policy
     if book.is_trusted(file, content.data, home=home):
         say(f"already trusted: {visible(file)}")
@@ -74,7 +74,7 @@ def _trust(file: str, home: str, *, yes: bool) -> int:
     if not yes and not _agrees():
         say("not trusted; nothing was changed")
         return exit_codes.FOUND
-    # What is stored are the bytes that were shown: the file may have changed since.
+    # Trust the bytes that were shown: the file may have changed since.
     entry = book.trust(file, content.data, home=home)
     say(f"trusted: {visible(entry.path)} ({entry.sha256[:16]})")
     return exit_codes.OK
@@ -82,7 +82,7 @@ def _trust(file: str, home: str, *, yes: bool) -> int:
 
 def _show(file: str, policy: Policy) -> None:
     admitted = tuple(_admitted(policy))
-    say(f"{visible(file)} would allow:" if admitted else f"{visible(file)} allows nothing by itself.")
+    say(f"{visible(file)} would allow:" if admitted else f"{visible(file)} has no allow rules")
     for text in admitted:
         say(f"  {visible(text)}")
 
@@ -96,7 +96,7 @@ def _admitted(policy: Policy) -> Iterator[str]:
 
 def _agrees() -> bool:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise AssentError("there is no terminal to ask at: look at the rules, then use --yes")
+        raise AssentError("no terminal to confirm at; read the rules, then use --yes")
     sys.stdout.write("Trust these rules? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

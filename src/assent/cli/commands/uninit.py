@@ -1,4 +1,4 @@
-"""`assent uninit`: take an agent's hook out again, and put its settings back as they were."""
+"""`assent uninit`: remove an agent's hook and restore its settings."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH108
@@ -26,12 +26,12 @@ _EXAMPLES = ("assent uninit claude-code", "assent uninit codex --project")
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    parser = make_parser("uninit", "Take an agent's hook out again; its settings are as before.", _EXAMPLES)
+    parser = make_parser("uninit", "Remove an agent's hook and restore its settings.", _EXAMPLES)
     add_target_options(parser)
     target, home = find_target(parser.parse_args(argv)), assent_home()
     with hold_book(home):
         _undo(target, home)
-    say(f"{target.agent} asks Assent no longer")
+    say(f"{target.agent} is disconnected")
     return exit_codes.OK
 
 
@@ -40,7 +40,7 @@ def _undo(target: Target, home: str) -> None:
     wired = find_wired(book, target.agent, target.scope, target.root)
     if wired is None:
         where = "in this project" if target.scope == "project" else "for all projects"
-        raise AssentError(f"{target.agent} is not wired up {where}")
+        raise AssentError(f"{target.agent} is not connected {where}")
     switches = WIRINGS[target.agent].switches if target.agent in WIRINGS else ()
     for written in reversed(wired.files):
         say(visible(restore(written, home, switches)))

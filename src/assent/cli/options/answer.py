@@ -1,4 +1,4 @@
-"""What `assent approve` and `assent deny` share: how far an answer reaches, and changing a call before it runs."""
+"""Options of `assent approve` and `assent deny`: the scope of an answer, and editing a call before it runs."""
 
 from __future__ import annotations
 
@@ -26,24 +26,26 @@ if TYPE_CHECKING:
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
-    """Add what both commands take."""
-    parser.add_argument("id", metavar="ID", help="the question, as `assent pending` shows it")
+    """Add the options of both commands."""
+    parser.add_argument("id", metavar="ID", help="the question's id, as `assent pending` shows it")
     parser.add_argument("--session", action="store_true", help="for the rest of the session")
     parser.add_argument("--always", action="store_true", help="from now on, until the grant is revoked")
     parser.add_argument("--for", dest="time", metavar="TIME", help="for this long, such as 30m or 2h")
-    parser.add_argument("--pattern", metavar="RULE", help="what a wider answer covers, such as 'Bash(npm test:*)'")
-    parser.add_argument("--feedback", metavar="TEXT", help="words for the agent")
+    parser.add_argument(
+        "--pattern", metavar="RULE", help="the rule that a wider answer covers, such as 'Bash(npm test:*)'"
+    )
+    parser.add_argument("--feedback", metavar="TEXT", help="a message for the agent")
 
 
 def read_scope(given: Any, *, timed: str) -> str | None:
-    """Return what an answer is for; `timed` is what one for a while is for."""
+    """Return the scope of an answer; `timed` is the scope that `--for` implies."""
     if given.session and given.always:
-        raise AssentError("--session and --always are two things")
+        raise AssentError("--session and --always exclude each other")
     return "session" if given.session else "always" if given.always else timed if given.time else None
 
 
 def send_answer(given: Any, decision: Literal["approve", "reject"], *, scope: str | None, modified: Any = None) -> str:
-    """Send an answer and return what became of it."""
+    """Send an answer and return the result as text."""
     answer = find_client().answer(
         given.id,
         decision,
@@ -65,7 +67,7 @@ def _read_time(text: str | None) -> float | None:
 
 
 def edit_call(wanted: str) -> str | dict[str, Any] | None:
-    """Have the person change a pending call in an editor; None if nothing was changed."""
+    """Open a pending call in an editor; return the changed input, None if it is unchanged."""
     item = fetch_pending(wanted)
     shell = find_tool(item.tool_name).shape == "command"
     before = item.command if shell else msgspec.json.format(msgspec.json.encode(item.tool_input)).decode()
@@ -84,10 +86,10 @@ def edit_call(wanted: str) -> str | dict[str, Any] | None:
 
 
 def fetch_pending(wanted: str) -> Permission:
-    """Fetch a question with all that its call is given, or say that it is already answered."""
+    """Fetch a pending question with its whole input, or raise if it is already answered."""
     item = find_client().permission(wanted)
     if item.status != "pending":
-        raise AssentError(f"it is already {item.status}")
+        raise AssentError(f"`{wanted}` is already {item.status}")
     return item
 
 
@@ -98,19 +100,19 @@ def _open_editor(text: str, suffix: str) -> str:
     try:
         words = shlex.split(editor)
     except ValueError as error:
-        raise AssentError(f"VISUAL or EDITOR is no command: {str(error).lower()}") from None
+        raise AssentError(f"VISUAL or EDITOR is not a valid command: {str(error).lower()}") from None
     descriptor, name = tempfile.mkstemp(suffix=suffix, prefix="assent-")
     try:
-        # As it is, with every carriage return: what nobody changed is not to come back changed.
+        # Keep carriage returns: unchanged text must come back unchanged.
         with open(descriptor, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123 - an open descriptor
             file.write(text + "\n")
         _run_editor([*words, name])
         with Path(name).open(encoding="utf-8", newline="") as file:
             return file.read()
     except UnicodeDecodeError:
-        raise AssentError("what the editor left is not text; nothing was answered") from None
+        raise AssentError("the edited text is not valid UTF-8; nothing was answered") from None
     except OSError as error:
-        raise AssentError(f"what the editor left can not be read: {error.strerror}; nothing was answered") from None
+        raise AssentError(f"cannot read the edited text: {error.strerror}; nothing was answered") from None
     finally:
         with contextlib.suppress(OSError):
             Path(name).unlink()
@@ -120,6 +122,6 @@ def _run_editor(words: list[str]) -> None:
     try:
         done = subprocess.run(words, check=False)  # noqa: S603 - the person's own editor
     except OSError as error:
-        raise AssentError(f"the editor can not be started: {error.strerror}") from None
+        raise AssentError(f"cannot start the editor: {error.strerror}") from None
     if done.returncode:
-        raise AssentError(f"the editor ended with {done.returncode}; nothing was answered")
+        raise AssentError(f"the editor exited with status {done.returncode}; nothing was answered")

@@ -1,4 +1,4 @@
-"""Words of the command line → what is meant. A command's own words stay untouched, dashes and all."""
+"""Parsers of the command line. The arguments of a command to decide or run stay untouched."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that raises what it has to complain about."""
+    """A parser that raises `AssentError` instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
-        """Refuse the words."""
+        """Raise the message as a usage error."""
         raise AssentError(f"{message} (see `{self.prog} --help`)")
 
 
 class _Layout(argparse.RawDescriptionHelpFormatter):
-    """As wide as the terminal. A parser asks for it with every option, and left to itself is slow to find out."""
+    """Help as wide as the terminal. argparse would look up the width for every option, which is slow."""
 
     def __init__(self, prog: str) -> None:
         columns = os.environ.get("COLUMNS", "")
@@ -36,7 +36,7 @@ class _Layout(argparse.RawDescriptionHelpFormatter):
 
 
 def make_parser(name: str, does: str, examples: Sequence[str]) -> CommandParser:
-    """Make the parser of one command, whose help ends in examples."""
+    """Return the parser of one command; its help ends with examples."""
     return CommandParser(
         prog=f"assent {name}",
         description=does,
@@ -53,20 +53,20 @@ def add_output_option(parser: argparse.ArgumentParser) -> None:
 
 def add_folder_option(parser: argparse.ArgumentParser) -> None:
     """Add `--cwd`."""
-    parser.add_argument("--cwd", metavar="DIR", help="decide as if in this folder (default: here)")
+    parser.add_argument("--cwd", metavar="DIR", help="the working directory of the call (default: the current one)")
 
 
 def add_call_options(parser: argparse.ArgumentParser) -> None:
-    """Add what describes a call: the tool, its input, and where and how it is decided."""
+    """Add the options that describe a call: tool, input, working directory, mode and policy files."""
     parser.add_argument("--tool", metavar="NAME", default="Bash", help="the tool that is called (default: Bash)")
     add_folder_option(parser)
-    parser.add_argument("--mode", type=read_mode, help="replace your own mode: " + ", ".join(MODES))
+    parser.add_argument("--mode", type=read_mode, help="override the mode of your own policy: " + ", ".join(MODES))
     parser.add_argument(
         "--policy",
         metavar="FILE",
         action="append",
         default=[],
-        help="also decide by this file, as if it were your own (may be repeated)",
+        help="also apply this policy file, as one of your own (repeatable)",
     )
     add_environment_options(parser)
     add_output_option(parser)
@@ -74,12 +74,12 @@ def add_call_options(parser: argparse.ArgumentParser) -> None:
         "command",
         metavar="COMMAND",
         nargs=argparse.REMAINDER,
-        help="a line of shell, in one word or several; another tool's path, URL or JSON object; - reads it from stdin",
+        help="a shell command, quoted or as several words; for other tools a path, URL or JSON object; - reads stdin",
     )
 
 
 def parse_call(parser: argparse.ArgumentParser, argv: Sequence[str]) -> Any:
-    """Parse options, then a command. After a command of one word, options are still ours; after `--` none are."""
+    """Parse options, then a command. Options may follow a command of one word, but not `--`."""
     if "--" in argv:
         end = list(argv).index("--")
         given = parser.parse_args(argv[:end])
@@ -94,7 +94,7 @@ def _take_trailing(parser: argparse.ArgumentParser, given: argparse.Namespace) -
     word, tail = given.command[:1], given.command[1:]
     if not tail or not tail[0].startswith("--") or "--help" in tail or "-h" in tail:
         return None
-    from copy import deepcopy  # noqa: PLC0415 - few options come last
+    from copy import deepcopy  # noqa: PLC0415 - rarely needed
 
     try:
         more = parser.parse_args(tail, deepcopy(given))
@@ -109,5 +109,5 @@ def _take_trailing(parser: argparse.ArgumentParser, given: argparse.Namespace) -
 def read_mode(text: str) -> Mode:
     """Read a mode by any of its names."""
     if text not in MODES:
-        raise argparse.ArgumentTypeError(f"there is no mode `{text}`; there are {', '.join(MODES)}")
+        raise argparse.ArgumentTypeError(f"unknown mode `{text}`; known: {', '.join(MODES)}")
     return MODES[text]

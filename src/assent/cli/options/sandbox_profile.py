@@ -1,4 +1,4 @@
-"""Which boundary `assent run` sets: the profile asked for, never wider than the organisation's."""
+"""The sandbox profile of `assent run`: the requested one, never wider than the organisation's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def find_boundary(
     cwd: str, name: str | None, hosts: Sequence[str], command: Sequence[str] = (), *, ask: bool
 ) -> SandboxProfile | None:
-    """Return the boundary for a command in this folder; None if it is `off`."""
+    """Return the sandbox profile for a command in this folder; None if it is `off`."""
     layers = load_layers(cwd)
     policies = layers.policies
     facts = observe()
@@ -34,37 +34,37 @@ def find_boundary(
     demanded = demands(policies)
     # Only the user and the organisation can say `off`.
     least = None if demanded.own else SANDBOX
-    wished = profile(name, place, demanded.specs) if name else demanded.boundary(place, least)
-    if wished is not None:
-        wished = _fit(msgspec.structs.replace(wished, network=_with_hosts(wished.network, hosts)), command)
+    wanted = profile(name, place, demanded.specs) if name else demanded.boundary(place, least)
+    if wanted is not None:
+        wanted = _fit(msgspec.structs.replace(wanted, network=_with_hosts(wanted.network, hosts)), command)
     managed = [p.profile for p in policies if p.layer is Layer.MANAGED and p.profile]
-    found = intersect((wished, *(profile(n, place, demanded.specs) for n in managed)))
+    found = intersect((wanted, *(profile(n, place, demanded.specs) for n in managed)))
     if found is None:
         return None
     if found.mode != "read-only" and not found.write_roots:
-        reason = refuse_folder(cwd) or "there is no such folder"
-        raise AssentError(f"`{cwd}` cannot be a workspace: {reason}; go to a project, or use `--profile read-only`")
+        reason = refuse_folder(cwd) or "the folder does not exist"
+        raise AssentError(f"`{cwd}` cannot be a workspace: {reason}; change to a project, or use `--profile read-only`")
     return msgspec.structs.replace(found, ask=found.ask or ask)
 
 
 def _here(cwd: str) -> tuple[str, ...]:
-    """Return where a person stands who runs something there: they chose it, if it can be a workspace at all."""
+    """Return the working directory as workspace, if it can be one: the user chose it by running the command there."""
     return () if refuse_folder(cwd) is not None else (cwd,)
 
 
 def find_state(boundary: SandboxProfile, command: Sequence[str]) -> AgentState | None:
-    """Return what a known agent has of its own inside a profile for agents; None for every other command."""
+    """Return the persistent state of a known agent in an agent profile; None for other commands."""
     needs = needs_of(boundary, command)
     return None if needs is None else open_state(needs, assent_home(), boundary.write_roots, os.environ)
 
 
 def needs_of(boundary: SandboxProfile, command: Sequence[str]) -> Needs | None:
-    """Return the needs of a whole agent, if one is about to be started in a profile for agents."""
+    """Return the sandbox needs of a known agent that starts in an agent profile; None for other commands."""
     return NEEDS.get(command[0].rpartition("/")[2]) if boundary.mode == "agent" and command else None
 
 
 def _fit(boundary: SandboxProfile, command: Sequence[str]) -> SandboxProfile:
-    """Let a known agent reach its model, and have the variables that are its own."""
+    """Add the hosts and environment variables that a known agent needs."""
     needs = needs_of(boundary, command)
     if needs is None:
         return boundary

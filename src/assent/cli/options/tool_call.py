@@ -1,4 +1,4 @@
-"""What was typed, or stands on a line of input → the tool call it describes."""
+"""Build tool calls from command-line arguments or lines of a batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 class BatchLine(msgspec.Struct, frozen=True):
-    """One line of a batch; what else it holds is not ours."""
+    """One line of a batch; other fields are ignored."""
 
     command: str | None = None
     tool: str | None = None
@@ -28,7 +28,7 @@ class BatchLine(msgspec.Struct, frozen=True):
     cwd: str | None = None
     mode: str | None = None
     environment: dict[str, str | None] | None = None
-    """What the command would start with; null is a value that is not told."""
+    """The environment of the command; null means that the value is unknown."""
 
 
 _LINE = msgspec.json.Decoder(BatchLine)
@@ -38,22 +38,22 @@ def read_line(data: bytes) -> BatchLine:
     """Read one line of a batch, or raise `CallError`."""
     line: BatchLine = _decode(_LINE, data)
     if line.command is not None and line.input is not None:
-        raise CallError("it has both `command` and `input`")
+        raise CallError("the line has both `command` and `input`")
     if line.command is None and line.tool is None:
-        raise CallError("it has neither `command` nor `tool`")
+        raise CallError("the line has neither `command` nor `tool`")
     if line.tool == "":
         raise CallError("`tool` is empty")
     return line
 
 
 def call_of(line: BatchLine, cwd: str) -> ToolCall:
-    """Make the call that a line describes."""
+    """Return the call that a line describes."""
     given = {"command": line.command} if line.command is not None else line.input or {}
     return ToolCall(tool=line.tool or "Bash", input=given, cwd=cwd)
 
 
 def call_from_words(tool: str, words: Sequence[str], cwd: str) -> ToolCall:
-    """Make the call that was typed; several words are one line."""
+    """Return the call given as arguments; several words are joined to one command."""
     if not tool:
         raise CallError("--tool needs a name")
     text = _read_stdin() if list(words) == ["-"] else " ".join(words)
@@ -65,8 +65,8 @@ def find_folder(cwd: str | None, base: str | None = None) -> str:
     named = os.path.join(base or _here(), cwd if cwd is not None else "")  # noqa: PTH118 - paths are strings here
     real = real_folder(named)
     if real is None or cwd == "":
-        raise CallError(f"there is no folder `{cwd if cwd is not None else named}`")
-    # A `..` after a symbolic link leads where only the disk knows.
+        raise CallError(f"folder not found: `{cwd if cwd is not None else named}`")
+    # Only the file system knows where `..` after a symbolic link leads.
     return real if ".." in named.split("/") else "/" + os.path.normpath(named).lstrip("/")
 
 
@@ -74,7 +74,7 @@ def _here() -> str:
     try:
         return os.getcwd()  # noqa: PTH109 - paths are strings here
     except OSError:
-        raise CallError("the current folder is gone") from None
+        raise CallError("the current working directory no longer exists") from None
 
 
 def _input_of(shape: Shape, text: str, *, given: bool) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _input_of(shape: Shape, text: str, *, given: bool) -> dict[str, Any]:
     match shape:
         case "command" | "foreign-shell":
             if not given:
-                raise CallError("there is nothing to decide: give a command, or `-` to read it from stdin")
+                raise CallError("no command given; pass one, or `-` to read it from stdin")
             return {"command": text}
         case "read" | "write":
             return {"file_path": text}
@@ -103,16 +103,16 @@ def _input_of(shape: Shape, text: str, *, given: bool) -> dict[str, Any]:
 
 def _decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
     try:
-        data.decode()  # the decoder passes over what it does not look for
+        data.decode()  # the decoder does not check fields that it skips
         return decoder.decode(data)
     except msgspec.ValidationError as error:
-        raise CallError(f"it is not a call: {error}") from None
+        raise CallError(f"not a tool call: {error}") from None
     except UnicodeDecodeError:
-        raise CallError("it is not valid UTF-8") from None
+        raise CallError("not valid UTF-8") from None
     except msgspec.DecodeError as error:
-        raise CallError(f"it is not JSON: {error}") from None
+        raise CallError(f"not valid JSON: {error}") from None
     except RecursionError:
-        raise CallError("it is nested too deeply") from None
+        raise CallError("nested too deeply") from None
 
 
 def _read_stdin() -> str:
@@ -120,7 +120,7 @@ def _read_stdin() -> str:
         raise CallError("stdin is closed")
     data = sys.stdin.buffer.read(LONGEST_INPUT + 1)
     if len(data) > LONGEST_INPUT:
-        raise CallError(f"stdin holds more than {LONGEST_INPUT >> 20} MiB")
+        raise CallError(f"stdin is larger than {LONGEST_INPUT >> 20} MiB")
     try:
         return data.decode().removesuffix("\n")
     except UnicodeDecodeError:

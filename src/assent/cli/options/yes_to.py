@@ -1,4 +1,4 @@
-"""`--yes-to TOOL[:PATTERN]`: what a person says yes to before a run begins, each time it is asked."""
+"""`--yes-to TOOL[:PATTERN]`: answers given before a run starts, for every matching question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assent.runs.tools.inputs import TOOLS, guarded_name
 
 
 class YesTo(msgspec.Struct, frozen=True):
-    """A tool, perhaps only about some paths or commands."""
+    """A tool, optionally limited to paths or commands."""
 
     tool: str
     pattern: str | None = None
@@ -27,14 +27,14 @@ class YesTo(msgspec.Struct, frozen=True):
         tool, _, pattern = text.partition(":")
         name = guarded_name(tool)
         if name not in TOOLS:
-            raise AssentError(f"no tool is called `{tool}`; there are {', '.join(TOOLS)}")
+            raise AssentError(f"unknown tool `{tool}`; known: {', '.join(TOOLS)}")
         if pattern:
             check_pattern(pattern)
             (compile_command if name == "run_command" else compile_glob)(pattern)
         return cls(name, pattern or None, cwd)
 
     def covers(self, question: RequestPermission) -> bool:
-        """Tell whether a question is about that. An earlier refusal is never overridden by it."""
+        """Return whether this answers a question. It never overrides an earlier denial."""
         if self.tool != guarded_name(question.tool_name) or question.reason != "policy-ask":
             return False
         if self.pattern is None:
@@ -46,7 +46,7 @@ class YesTo(msgspec.Struct, frozen=True):
 
 
 def _fits(pattern: str, line: str) -> bool:
-    """Tell whether every command of a line is of the pattern, as a rule would have it, and nothing else is done."""
+    """Return whether every command of a line matches the pattern and the line does nothing else."""
     script, wanted = parse(line), compile_command(pattern)
     return (
         script.unreadable is None
@@ -59,7 +59,7 @@ def _fits(pattern: str, line: str) -> bool:
 
 
 def _is_plain(command: Command) -> bool:
-    """Tell whether a command is known words alone: no redirections, variables or other commands' output."""
+    """Return whether a command is known words only: no redirections, assignments or substitutions."""
     return bool(command.words) and not command.assignments and not command.redirects and _are_known(command)
 
 

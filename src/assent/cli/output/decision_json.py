@@ -1,4 +1,4 @@
-"""A decision as other programs read it: one flat JSON object."""
+"""Encode a decision as one flat JSON object for other programs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assent.model import UNKNOWN, Decision, Mode, Operation, OperationKind, Outc
 
 _UNKNOWN, _SHOWN = UNKNOWN.encode(), "…".encode()
 _BREAKS = {mark.encode(): rf"\u{ord(mark):04x}".encode() for mark in "\x85\u2028\u2029"}
-"""What some readers take for the end of a line, and how JSON writes it otherwise."""
+"""Characters that some programs take for a line break, with their JSON escapes."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -54,7 +54,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Stands for a line of a batch that describes no call."""
+    """The answer to a line of a batch that is not a call."""
 
     error: str
 
@@ -102,12 +102,12 @@ def _step(operation: Operation) -> Step:
 
 
 def encode(record: Answer | Fault | Decision) -> bytes:
-    """Write a record as one line of JSON, with what is not known as people see it."""
+    """Encode a record as one line of JSON, with `…` for unknown text."""
     return encode_record(record).replace(_UNKNOWN, _SHOWN)
 
 
 def encode_record(record: Any) -> bytes:
-    """Write any record as one line of JSON. Names on a disk need not be text: what is not comes out escaped."""
+    """Encode any record as one line of JSON. File names that are not valid text are escaped."""
     try:
         written = msgspec.json.encode(record)
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What the user should know about the layers, on the error stream: each thing once, however many calls follow."""
+"""Notices about the policy layers on stderr, each printed once per process."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ if TYPE_CHECKING:
 
 
 class Notices:
-    """What one process has told so far."""
+    """Prints notices and remembers which were printed."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
         self._faults: set[str] = set()
 
     def follow(self, live: LivePolicies, before: str | None) -> None:
-        """Tell what is new about layers in force; `before` is the fault that their files had until now."""
+        """Print the new notices of layers; `before` is the error that their files had until now."""
         if live.fault is not None:
-            self._tell_fault(live.fault, before)
+            self._print_fault(live.fault, before)
             return
         for notice in live.notices:
-            if notice not in self._told:
-                self._told.add(notice)
+            if notice not in self._printed:
+                self._printed.add(notice)
                 _note(notice)
-        # Projects share files: what is whole again for one of them is so for all.
+        # Projects share files: a file that is valid again is so for all of them.
         if before in self._faults:
             self._faults.remove(before)
-            _note("the policy can be read again: the rules as they are now are in force")
+            _note("the policy files are valid again; the current rules are in force")
 
-    def _tell_fault(self, fault: str, before: str | None) -> None:
+    def _print_fault(self, fault: str, before: str | None) -> None:
         if fault != before:
             self._faults -= {before}
         if fault not in self._faults:
             self._faults.add(fault)
-            _note(f"the rules before the last change are in force: {fault}")
+            _note(f"the previous rules stay in force: {fault}")
 
 
 def _note(text: str) -> None:
-    # Nobody may be reading: what is decided does not depend on it.
+    # stderr may be closed; the decision does not depend on it.
     with contextlib.suppress(OSError):
         complain(f"note: {text}")

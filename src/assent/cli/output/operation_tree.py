@@ -1,4 +1,4 @@
-"""The operations of a reading as a tree: each below the command it belongs to, or the layer it was found behind."""
+"""Arrange the operations of a call as a tree: each below its command, or below the layer that contains it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OperationNode:
-    """An operation, or a layer such as a loop that is no operation itself, and what is inside it."""
+    """An operation, or a layer such as a loop, with its children."""
 
     def __init__(self, layer: str = "", index: int | None = None) -> None:
         self.layer = layer
@@ -22,7 +22,7 @@ class OperationNode:
 
 
 def nest(operations: Sequence[Operation]) -> list[OperationNode]:
-    """Arrange operations by owner and layer; each stands in the tree exactly once, in its order."""
+    """Arrange operations by owner and layer; each appears exactly once, in order."""
     nodes = [OperationNode(index=i) for i in range(len(operations))]
     root = OperationNode()
     layers: dict[tuple[str, ...], OperationNode] = {(): root}
@@ -48,7 +48,7 @@ def _layer_of(through: tuple[str, ...], layers: dict[tuple[str, ...], OperationN
 
 
 def _open_layers(operation: Operation, node: OperationNode, layers: dict[tuple[str, ...], OperationNode]) -> None:
-    """Let what is found behind this command from here on stand below it."""
+    """Put later operations inside this command below its node."""
     program, depth = _program(operation.resource), len(operation.through)
     stale = [k for k in layers if k[:depth] == operation.through and k[depth:] and _program(k[depth]) == program]
     for key in stale:

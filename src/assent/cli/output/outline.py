@@ -1,4 +1,4 @@
-"""Outlines: lines with lines below them, drawn as a tree."""
+"""Print nested lines as a tree."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ class StyledText(msgspec.Struct, frozen=True):
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """One line, and what stands below it."""
+    """One line and its children."""
 
     spans: tuple[StyledText, ...]
     below: tuple[Outline, ...] = ()
 
 
 def line(*spans: StyledText | str, below: tuple[Outline, ...] = ()) -> Outline:
-    """Make an outline; a plain string has no style. Whatever could hide in the text is escaped."""
+    """Return an outline; a plain string has no style. Invisible characters are escaped."""
     styled = (StyledText(visible(s)) if isinstance(s, str) else StyledText(visible(s.text), s.style) for s in spans)
     return Outline(tuple(styled), below)
 
 
 def draw(outline: Outline) -> None:
-    """Print a tree: coloured and wrapped in a terminal, one line each where it is piped."""
+    """Print a tree: coloured and wrapped in a terminal, one line each otherwise."""
     if has_colour(sys.stdout):
         _draw_coloured(outline)
         return
@@ -53,7 +53,7 @@ def plain_lines(outline: Outline, first: str = "", rest: str = "") -> Iterator[s
 
 
 def _draw_coloured(outline: Outline) -> None:
-    from rich.console import Console  # noqa: PLC0415 - loaded only where colour is shown
+    from rich.console import Console  # noqa: PLC0415 - only for colour
 
     console = Console(file=sys.stdout, force_terminal=True, highlight=False, emoji=False, markup=False)
     console.print(_tree(outline))

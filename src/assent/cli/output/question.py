@@ -1,4 +1,4 @@
-"""What a question is about, whole and with nothing hidden: what a person must have seen before they say yes."""
+"""Show the whole call of a question, with nothing hidden, before a person approves it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 MOST_LINES = 40
 MOST_CHARACTERS = 4_000
-"""What is longer than this is shown page by page, and is no answer in a script without its digest."""
+"""A longer call is shown page by page; a script needs its digest to approve it."""
 _MOST_OPERATIONS = 12
 _SHORTEST_DIGEST = 12
 
 
 def input_lines(item: Permission) -> list[str]:
-    """Return everything that a call is given, in lines in which nothing can hide."""
+    """Return the whole input of a call as lines, invisible characters escaped."""
     given = dict(item.tool_input)
     lines: list[str] = []
     if find_tool(item.tool_name).shape == "command":
@@ -46,12 +46,12 @@ def _lines_of(value: Any) -> list[str]:
 
 
 def is_long(lines: Sequence[str]) -> bool:
-    """Tell whether this is more than a person takes in at a glance."""
+    """Return whether this is more than a person reads at a glance."""
     return len(lines) > MOST_LINES or sum(map(len, lines)) > MOST_CHARACTERS
 
 
-def headed(item: Permission, lines: Sequence[str]) -> list[str]:
-    """Return the beginning and the end of what is long, with what lies between counted; all of what is not."""
+def shortened(item: Permission, lines: Sequence[str]) -> list[str]:
+    """Return the lines; of a long call only the beginning and the end, with the number of lines between."""
     if not is_long(lines):
         return list(lines)
     cut = [
@@ -65,7 +65,7 @@ def headed(item: Permission, lines: Sequence[str]) -> list[str]:
 
 
 def stakes_of(item: Permission, *, colour: bool) -> str:
-    """Say how grave a call is, and why. What is asked about is never called safe."""
+    """Return tier, stakes and reason as text. A pending question is never called safe."""
     word = "asked" if item.tier is Tier.SAFE else item.tier.value
     style = "yellow" if item.tier is Tier.SAFE else STYLE_OF[item.tier]
     marks = f" [{', '.join(item.stakes)}]" if item.stakes else ""
@@ -73,10 +73,10 @@ def stakes_of(item: Permission, *, colour: bool) -> str:
 
 
 def show_whole(item: Permission, stream: TextIO) -> bool:
-    """Show all of a call, page by page in a terminal; tell whether it was seen to the end."""
+    """Show all of a call, page by page in a terminal; return whether it was seen to the end."""
     colour = has_colour(stream)
     head = [f"{item.id}  {visible(item.agent_id)}  {visible(item.tool_name)}", f"  {stakes_of(item, colour=colour)}"]
-    head += [f"  ! {_told(o)}" for o in item.operations if o.tier is not Tier.SAFE or o.secret][:_MOST_OPERATIONS]
+    head += [f"  ! {_describe(o)}" for o in item.operations if o.tier is not Tier.SAFE or o.secret][:_MOST_OPERATIONS]
     head += [f"  in {visible(item.cwd)}"] if item.cwd else []
     lines = [*head, *(f"  | {line}" for line in input_lines(item))]
     if not _is_terminal(stream):
@@ -85,8 +85,8 @@ def show_whole(item: Permission, stream: TextIO) -> bool:
     return _page(lines, stream)
 
 
-def _told(operation: Operation) -> str:
-    """Say what one operation does; what it is about comes along where the reason does not name it."""
+def _describe(operation: Operation) -> str:
+    """Return the reason and resource of an operation."""
     what = visible(operation.resource.replace(UNKNOWN, "…"))
     return f"{visible(operation.reason)}: {what[:200]}"
 
@@ -96,13 +96,13 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def _page(lines: Sequence[str], stream: TextIO) -> bool:
-    """Write lines a screen at a time; tell whether the person went on to the end."""
+    """Write lines a screen at a time; return whether the person went on to the end."""
     columns, rows = shutil.get_terminal_size()
     room = rows - 2
     for at, line in enumerate(lines):
         height = max(1, -(-len(line) // columns))
         if room < height and at:
-            stream.write(f"-- {len(lines) - at} more lines: Enter goes on, q stops -- ")
+            stream.write(f"-- {len(lines) - at} more lines: Enter continues, q quits -- ")
             stream.flush()
             answer = sys.stdin.readline()
             if not answer or answer.strip().lower().startswith("q"):
@@ -114,27 +114,27 @@ def _page(lines: Sequence[str], stream: TextIO) -> bool:
 
 
 def confirm(item: Permission, digest: str | None) -> bool:
-    """Make sure that a call was seen whole by whoever says yes to it; tell whether they still say so.
+    """Make sure that the whole call was seen before it is approved; return whether the person agrees.
 
-    A digest stands for having seen it elsewhere. In a terminal all of it is shown and asked about; in a script it is
-    shown too, and only what is short counts as seen.
+    A digest proves that it was seen elsewhere. A terminal shows all of the call and asks; in a script only a short
+    call counts as seen.
     """
     if digest is not None:
         if len(digest) < _SHORTEST_DIGEST or not item.digest.startswith(digest):
-            raise AssentError(f"`--digest {visible(digest)}` is not the digest of this call: it is {item.digest}")
+            raise AssentError(f"`--digest {visible(digest)}` does not match this call; its digest is {item.digest}")
         return True
     seen = show_whole(item, sys.stderr)
     if _is_terminal(sys.stderr):
-        return seen and _asked()
+        return seen and _agrees()
     if not seen:
         raise AssentError(
-            f"too long to approve unseen: {len(input_lines(item))} lines; "
-            f"read it with `assent pending --json` and repeat with `--digest {item.digest}`, or answer in a terminal"
+            f"too long to approve without reading: {len(input_lines(item))} lines; "
+            f"read it with `assent pending --json`, then add `--digest {item.digest}`, or approve in a terminal"
         )
     return True
 
 
-def _asked() -> bool:
-    sys.stderr.write("Allow it? [y/N] ")
+def _agrees() -> bool:
+    sys.stderr.write("Allow? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

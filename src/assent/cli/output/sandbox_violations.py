@@ -1,4 +1,4 @@
-"""What a sandbox stopped, in plain words, with what to allow and how."""
+"""Describe what a sandbox blocked and how to allow it."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ _MOST_SHOWN = 10
 _MOST_PROGRAMS = 5
 
 
-def sum_up(violations: Sequence[Violation], boundary: SandboxProfile, *, asks: bool = False) -> Iterator[str]:
-    """Say what was stopped, a line each, and how it could be allowed."""
+def summarise(violations: Sequence[Violation], boundary: SandboxProfile, *, asks: bool = False) -> Iterator[str]:
+    """Yield one line per blocked operation, then how to allow them."""
     count = len(violations)
-    yield f"the sandbox ({boundary.name}) stopped {'1 thing' if count == 1 else f'{count} things'}:"
+    yield f"the sandbox ({boundary.name}) blocked {'1 operation' if count == 1 else f'{count} operations'}:"
     for violation in violations[:_MOST_SHOWN]:
         yield f"  {_describe(violation)}"
     if count > _MOST_SHOWN:
         yield f"  … and {count - _MOST_SHOWN} more (`--json` shows all)"
     if asks:
-        yield "to have a person asked whether it may run outside: make the same call again"
+        yield "to ask for approval to run it outside the sandbox, repeat the same call"
         return
     hosts = [v.resource for v in violations if v.operation is NET_CONNECT and v.mechanism == "proxy"]
     if hosts:
         yield "to reach: assent run " + " ".join(f"--allow-host {h}" for h in hosts[:3]) + " -- …"
     if any(v.operation is NET_CONNECT and v.mechanism != "proxy" for v in violations):
-        yield "a program that goes past the proxy (HTTPS_PROXY) reaches nothing: see `network: full` in docs/sandbox.md"
+        yield "programs that ignore HTTPS_PROXY have no network; see `network: full` in docs/sandbox.md"
     yield from _to_write([v.resource for v in violations if v.operation is not NET_CONNECT], boundary)
 
 
 def _to_write(paths: Sequence[str], boundary: SandboxProfile) -> Iterator[str]:
-    """Say how these could be written, and where they can not be, that."""
+    """Yield how to make these paths writable, or that no profile can."""
     if not boundary.write_roots and any(within(path, boundary.cwd or "/") for path in paths):
         yield "to write here: assent run --profile workspace-write -- …"
         return
     places = [place for path in paths if (place := _place_to_name(path, boundary.write_roots)) is not None]
     if places:
-        yield f"to write: a profile of your own in assent.yaml, with `write: [., {places[0]}]`"
+        yield f"to write: define a profile in assent.yaml with `write: [., {places[0]}]`"
     elif paths:
-        yield "no profile lets that be written: home itself, the system, or a protected name that is not there yet"
+        yield "no profile can allow that: a home directory, a system folder, or a protected file not yet there"
 
 
 def _place_to_name(path: str, roots: Sequence[str]) -> str | None:
-    """Return what a profile would have to name for a path to be written, if it can."""
+    """Return the path that a profile must name to make `path` writable; None if no profile can."""
     folder = os.path.dirname(path)  # noqa: PTH120 - a string here
     if folder in roots:
         return path if os.path.lexists(path) else None
@@ -62,24 +62,24 @@ def _place_to_name(path: str, roots: Sequence[str]) -> str | None:
     return folder if can_be_written(folder, homes) else None
 
 
-def tell_programs(programs: Programs, roots: Sequence[str]) -> str:
-    """Say what was left that runs later: nobody has looked at it yet."""
+def describe_programs(programs: Programs, roots: Sequence[str]) -> str:
+    """Describe the programs that a command left behind and that may run outside the sandbox."""
     names = [
         next((p[len(r) + 1 :] for r in roots if p.startswith(r + "/")), p) for p in programs.paths[:_MOST_PROGRAMS]
     ]
     more = programs.count - len(names)
     shown = visible(", ".join(names)) + (f" and {more} more" if more else "")
-    rest = "" if programs.complete else " (not all of the workspace could be looked through)"
-    return f"it made or changed what runs later, outside too: {shown or 'nothing that was found'}{rest}"
+    rest = "" if programs.complete else " (part of the workspace was not searched)"
+    return f"the command changed files that may run later outside the sandbox: {shown or 'none found'}{rest}"
 
 
 def _describe(violation: Violation) -> str:
     return visible(violation.words)
 
 
-async def questions(violation: Violation) -> bool:
-    """Ask the person at the terminal, and wait for a line."""
-    sys.stderr.write(f"\nassent: outside the sandbox: {_describe(violation)}\nallow it? [y/N] ")
+async def ask_at_terminal(violation: Violation) -> bool:
+    """Ask at the terminal and wait for the answer."""
+    sys.stderr.write(f"\nassent: outside the sandbox: {_describe(violation)}\nallow? [y/N] ")
     sys.stderr.flush()
     line = await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
     return line.strip().lower() in ("y", "yes")

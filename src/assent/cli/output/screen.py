@@ -1,4 +1,4 @@
-"""What people see: text in which nothing can hide, with colour where there is a terminal."""
+"""Write text for people: invisible characters escaped, colour in a terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ STYLE_OF = {
 
 
 def has_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether to use colour: `NO_COLOR` forbids it, `FORCE_COLOR` demands it, else a terminal has it."""
+    """Return whether to use colour: `NO_COLOR` disables it, `FORCE_COLOR` enables it, else only a terminal has it."""
     if environ.get("NO_COLOR"):
         return False
     forced = environ.get("FORCE_COLOR", "")
@@ -51,17 +51,17 @@ def has_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def paint(text: str, style: str, *, colour: bool) -> str:
-    """Give the text a style."""
+    """Return the text in a style."""
     return f"\x1b[{_ANSI[style]}m{text}\x1b[0m" if colour and style and text else text
 
 
 def say(text: str = "") -> None:
-    """Write one line for the person (or program) that asked."""
+    """Write one line to stdout."""
     sys.stdout.write(text + "\n")
 
 
 def complain(text: str, hint: str = "") -> None:
-    """Write to the error stream what went wrong and, if known, the way out."""
+    """Write an error to stderr, with a hint on a second line."""
     if sys.stderr is None:
         return
     sys.stderr.write(f"assent: {visible(text)}\n")

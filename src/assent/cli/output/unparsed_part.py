@@ -1,4 +1,4 @@
-"""Which part of a shell line could not be read, so that a person sees where to look. For display alone."""
+"""Find the part of a shell line that Assent cannot parse. For display only."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _OPENING = frozenset(("(", "$(", "{", "${"))
 _CLOSING = frozenset(")}")
 _BETWEEN = frozenset(("&&", "||", ";", "|", "&", "\n"))
 _MOST = 64
-"""Parts that are looked at one by one."""
+"""The most parts that are parsed one by one."""
 
 
 def find_unread(line: str) -> str | None:
-    """Return the part of a line that can not be read by itself; None if that is all of it, or more than one."""
+    """Return the one part of a line that does not parse by itself; None for several or the whole line."""
     parts = list(_parts(line))
     if not 1 < len(parts) <= _MOST:
         return None
@@ -28,7 +28,7 @@ def find_unread(line: str) -> str | None:
 
 
 def _parts(line: str) -> Iterator[str]:
-    """Cut a line where one command ends and the next begins, outside of quotes and brackets."""
+    """Split a line between commands, outside of quotes and brackets."""
     depth, begin = 0, 0
     for token in _TOKEN.finditer(line):
         text = token[0]

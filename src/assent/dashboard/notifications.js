@@ -1,17 +1,17 @@
-// Calling somebody who looks elsewhere: the title, and a notification or a sound for who wishes. None may break the page.
+// Tell the user about new questions: page title, notification, sound. A failure here must not break the page.
 
 import { byId, h, toast } from "./dom.js";
 import { brief, plain } from "./text.js";
 
-const KEPT = "assent";
+const STORAGE_KEY = "assent";
 let audio;
 
-// Wishes of this browser, none of them secret. Where nothing can be kept, they last as long as the page.
+// Settings of this browser, none of them secret. Without local storage they last until the page is closed.
 const preferences = read();
 
 function read() {
   try {
-    return { ...JSON.parse(localStorage.getItem(KEPT)) };
+    return { ...JSON.parse(localStorage.getItem(STORAGE_KEY)) };
   } catch {
     return {};
   }
@@ -20,16 +20,16 @@ function read() {
 function prefer(name, value) {
   preferences[name] = value;
   try {
-    localStorage.setItem(KEPT, JSON.stringify({ notify: Boolean(preferences.notify), sound: Boolean(preferences.sound) }));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify({ notify: Boolean(preferences.notify), sound: Boolean(preferences.sound) }));
   } catch {
-    toast("This browser keeps nothing: it holds until the page is closed.");
+    toast("This browser can't save the setting; it lasts until you close the page.");
   }
 }
 
 const isLooking = () => document.visibilityState === "visible" && document.hasFocus();
 const mayNotify = () => "Notification" in window && Notification.permission === "granted";
 
-// Tells of new questions to whoever wished for it; `open` is called with the one that is clicked.
+// Announce new questions as the settings say; a click on the notification calls `open` with the question.
 export function announce(questions, open) {
   if (preferences.sound) beep();
   if (!preferences.notify || isLooking() || !mayNotify()) return;
@@ -44,7 +44,7 @@ export function announce(questions, open) {
   };
 }
 
-// Some browsers, on phones above all, have the word and refuse the deed.
+// Some browsers, mostly on phones, have the constructor but throw when it is called.
 function notify(title, body) {
   try {
     return new Notification(title, { body, tag: "assent", icon: "/assets/icon.svg", renotify: true });
@@ -53,7 +53,7 @@ function notify(title, body) {
   }
 }
 
-// Gives what sounds are played with; nothing where there is none, which is no reason to lose a question.
+// The audio context; null where the browser has none.
 function wake() {
   try {
     audio ||= new AudioContext();
@@ -75,13 +75,13 @@ function beep() {
   tone.stop(audio.currentTime + 0.25);
 }
 
-// A browser plays nothing before the page was touched: from then on it can.
+// Browsers play no sound before the first click or key.
 for (const kind of ["pointerdown", "keydown"]) addEventListener(kind, () => preferences.sound && wake(), { once: true, capture: true });
 
 async function askToNotify() {
   const granted = "Notification" in window && (await Notification.requestPermission()) === "granted";
-  const shown = granted && notify("Assent", "Questions are told of like this while you look elsewhere.");
-  if (!shown) toast("This browser does not permit notifications from this page.", { bad: true });
+  const shown = granted && notify("Assent", "Notifications look like this.");
+  if (!shown) toast("This browser blocks notifications from this page.", { bad: true });
   return Boolean(shown);
 }
 
@@ -93,16 +93,16 @@ function askToSound() {
 function toggle(label, name, on, ask) {
   const box = h("input", { type: "checkbox", checked: on });
   box.addEventListener("change", async () => {
-    const wished = box.checked && (await ask());
-    box.checked = wished;
-    prefer(name, wished);
+    const enabled = box.checked && (await ask());
+    box.checked = enabled;
+    prefer(name, enabled);
   });
   return h("label", { class: "check" }, box, " ", label);
 }
 
-export const wishes = () => [toggle("Notify me", "notify", Boolean(preferences.notify) && mayNotify(), askToNotify), toggle("Sound", "sound", Boolean(preferences.sound), askToSound)];
+export const notificationSettings = () => [toggle("Notify me", "notify", Boolean(preferences.notify) && mayNotify(), askToNotify), toggle("Sound", "sound", Boolean(preferences.sound), askToSound)];
 
-// The title says how many wait, also where the tab is not seen.
+// Show the number of pending questions in the page title and the navigation.
 export function badge(number, page) {
   document.title = `${number ? `(${number}) ` : ""}${page} · Assent`;
   const mark = byId("badge");

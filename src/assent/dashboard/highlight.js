@@ -1,5 +1,5 @@
-// Which words of a line each operation is about, found again in the text, so that each part has its own colour.
-// This is for the eye alone: what can not be found stays plain, and the list of operations below has everything.
+// Highlight the words of a command by the tier of the operation they belong to.
+// For display only: words that are not found stay plain, and the list of operations below is complete.
 
 import { h } from "./dom.js";
 import { plain, shown } from "./text.js";
@@ -19,7 +19,7 @@ function findWord(text, word, from) {
   return -1;
 }
 
-// Follows the words of a command as far as nothing but blanks and quotes is between them.
+// The range of a command's words, as far as only blanks and quotes separate them.
 function findCommand(text, argv, from) {
   const words = argv.filter((word) => word && !word.includes(UNKNOWN));
   if (!words.length || words[0] !== argv[0]) return null;
@@ -34,7 +34,7 @@ function findCommand(text, argv, from) {
   return [start, end];
 }
 
-// A path or a host: looked for among the words of its command first, then anywhere, as in a redirection.
+// The range of a path or host: among the words of its command first, then anywhere, as in a redirection.
 function findResource(text, operation, cwd, within) {
   const names = [operation.resource];
   if (cwd && operation.resource.startsWith(`${cwd}/`)) names.push(operation.resource.slice(cwd.length + 1));
@@ -53,7 +53,7 @@ function locate(text, operations, cwd) {
   let [start, end, depth] = [-1, 0, 0];
   operations.forEach((operation, index) => {
     if (!operation.argv?.length) return;
-    // Behind the command before it, or inside it if it was found there: its words may only look like this one.
+    // Search after the previous command, or inside it for a nested one: earlier words may only look alike.
     const [inner, find] = [operation.through?.length || 0, (from) => findCommand(text, operation.argv, from)];
     const found = inner > depth ? find(start + 1) || find(0) : find(end) || find(start + 1) || find(0);
     depth = inner;
@@ -69,13 +69,13 @@ function locate(text, operations, cwd) {
   return places;
 }
 
-// Where in a line something stands that is not safe, or is secret; nowhere in a line that is too long to look.
+// Offsets of the parts that are not safe or name a secret; none in a line too long to search.
 export function graveParts(text, operations, cwd) {
   if (text.length > LONGEST || !operations?.length) return [];
   return [...locate(text, operations, cwd)].filter(([index]) => operations[index].tier !== "safe" || operations[index].secret).map(([, [start]]) => start);
 }
 
-// A piece of the line as nodes, each part by its own tier; `explain` is told of the operation behind a tapped part.
+// A slice of the line as nodes, coloured by tier; a click on a part calls `explain` with its operation.
 export function coloured(text, operations, { start: begin = 0, end = text.length, cwd, explain = () => {} } = {}) {
   if (text.length > LONGEST || !operations?.length) return shown(text.slice(begin, end));
   const owners = new Array(text.length).fill(-1);
