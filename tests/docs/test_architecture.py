@@ -58,7 +58,7 @@ def test_the_page_lists_the_packages_in_the_order_of_imports():
 def test_every_path_of_the_source_that_contributors_are_sent_to_exists():
     text = (ROOT / "CONTRIBUTING.md").read_text()
     cells = re.findall(
-        r"^\|[^|]+\| (`[^|]+) \|$", text.partition("| you want to change |")[2].partition("\n\n")[0], re.M
+        r"^\|[^|]+\| (`[^|]+) \|$", text.partition("| you want to change |")[2].partition("\n\n")[0], re.MULTILINE
     )
     paths = {*(name for cell in cells for name in named(cell)), *re.findall(r"src/assent/([\w/.]*\w)", text)}
     assert {path for path in paths - PLANNED if not (SOURCE / path).exists()} == set()
