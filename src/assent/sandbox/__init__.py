@@ -3,7 +3,8 @@
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.linux.mechanisms import Machine, find_machine, probe
 from assent.sandbox.process import Process, ProcessResult
-from assent.sandbox.sandbox import NOTHING, PIPE, Sandbox
+from assent.sandbox.sandbox import Sandbox
+from assent.sandbox.streams import NOTHING, PIPE
 
 __all__ = [
     "NOTHING",

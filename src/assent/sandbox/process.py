@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, assert_never
 import msgspec
 
 from assent.model import SandboxProfile, Violation
-from assent.sandbox.launch.start import end_group
+from assent.sandbox.launch.waiting_sandbox import end_group
 from assent.sandbox.left_programs import Programs
 from assent.sandbox.streams import Output, StdinPipe, wait_readable
 

@@ -12,6 +12,10 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from assent.model import within
 from assent.sandbox.errors import Unavailable
 
+PIPE = -1
+"""A stream that is a pipe to this process."""
+NOTHING = -3
+"""A stream that is empty."""
 _PIECE = 1 << 16
 
 
@@ -110,6 +114,58 @@ class StdinPipe:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+class CommandStreams:
+    """The three streams of a command: the ends that it gets, and the ends of its pipes here."""
+
+    def __init__(self, *wanted: int) -> None:
+        self._made: list[int] = []
+        self._ours: list[int | None] = []
+        inner = []
+        for index, want in enumerate(wanted):
+            theirs, ours = self._open(index, want)
+            self._ours.append(ours)
+            inner.append(theirs)
+        self.inner = (inner[0], inner[1], inner[2])
+        """The descriptors that the command gets."""
+
+    def _open(self, index: int, want: int) -> tuple[int, int | None]:
+        if want == PIPE:
+            read, write = os.pipe2(os.O_CLOEXEC)
+            theirs, ours = (read, write) if index == 0 else (write, read)
+        elif want == NOTHING:
+            theirs, ours = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC), None
+        else:
+            return want, None
+        self._made.append(theirs)
+        return theirs, ours
+
+    def close_inner(self) -> None:
+        """Close the ends that the command has by now."""
+        while self._made:
+            os.close(self._made.pop())
+
+    def close(self) -> None:
+        """Close every end."""
+        self.close_inner()
+        for descriptor in self._ours:
+            if descriptor is not None:
+                os.close(descriptor)
+        self._ours = [None, None, None]
+
+    def take(
+        self, limit: int | None, at_limit: Callable[[], None]
+    ) -> tuple[StdinPipe | None, Output | None, Output | None]:
+        """Hand over the ends here: stdin to write, stdout and stderr to read, with one limit for both."""
+        counter = OutputCounter(limit, at_limit)
+        given, out, err = self._ours
+        self._ours = [None, None, None]
+        return (
+            None if given is None else StdinPipe(given),
+            None if out is None else Output(out, counter),
+            None if err is None else Output(err, counter),
+        )
 
 
 async def wait_readable(descriptor: int) -> None:

@@ -5,25 +5,24 @@ Nothing of the launcher goes inside but what is named here: three streams, the p
 
 from __future__ import annotations
 
-import array
 import contextlib
 import fcntl
 import marshal
 import os
 import resource
-import select
-import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from assent.model import Limits, encode, printable, within
-from assent.sandbox.errors import CommandNotStarted, Unavailable
+from assent.sandbox.errors import Unavailable
+from assent.sandbox.launch.descriptors import close_all, memory_file
 from assent.sandbox.launch.inner_python import STAGE2, compile_stage2, find_interpreter
+from assent.sandbox.launch.waiting_sandbox import PendingInput, WaitingSandbox
 from assent.sandbox.launch.without_namespaces import Bare
 from assent.sandbox.linux import landlock, seccomp_filter
 from assent.sandbox.linux.mechanisms import Machine
@@ -32,15 +31,10 @@ from assent.sandbox.profiles.boundary import Boundary
 
 _KEEPER = '"$0" "$@"; exit $?'
 """Stands between us and bubblewrap, which dies with its parent: if that happens while it is still setting up, what it
-forked waits for it for ever. The keeper does not die with us, until `Started.tie` says so."""
+forked waits for it for ever. The keeper does not die with us, until `WaitingSandbox.tie` says so."""
 _READ_ON = "import marshal,posix,sys; exec(marshal.loads(posix.read(int(sys.argv.pop()), 1 << 24)))"
 """Becomes the first program, which comes as it is: compiled, in a nameless file."""
 _MARK = "assent-inside"
-_MOST_FDS = 8
-_PIPE = 1 << 16
-_LONGEST_REPORT = 1 << 16
-_F_SETSIG = 10
-_DYING_SECONDS = 10
 _MOST_ARGUMENT_BYTES = 1 << 21
 _LIMITS = (
     ("processes", resource.RLIMIT_NPROC),
@@ -72,141 +66,9 @@ class LaunchOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Where the first program enters its control group; -1 is nowhere."""
 
 
-class Untold(NamedTuple):
-    """Where bubblewrap, and the first program, wait for what they are to do."""
-
-    words: int = -1
-    """A pipe: bubblewrap does nothing before its end is seen."""
-    plan: int = -1
-    profile: int = -1
-
-
-_TOLD = Untold()
-
-
-class Started:
-    """A sandbox that stands, or will, its command not yet begun."""
-
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        control: socket.socket,
-        complaints: int,
-        leash: tuple[int, int],
-        untold: Untold = _TOLD,
-    ) -> None:
-        self.process = process
-        self.control = control
-        self.complaints = complaints
-        """What bubblewrap says, if it fails."""
-        self.fds: dict[str, int] = {}
-        self.grouped = False
-        """Whether it is in its control group."""
-        self.untold = untold
-        self._leash = leash
-
-    def tell(self, plan: bytes, profile: bytes, words: Sequence[str]) -> None:
-        """Let bubblewrap go on. That it is gone already is seen by whoever waits for the report."""
-        _fill(self.untold.plan, plan)
-        _fill(self.untold.profile, profile)
-        said = b"".join(os.fsencode(word) + b"\0" for word in words)
-        with contextlib.suppress(PermissionError):  # at once, and so wholly or not at all, however this process ends
-            fcntl.fcntl(self.untold.words, fcntl.F_SETPIPE_SZ, max(len(said), _PIPE))
-        with contextlib.suppress(BrokenPipeError):
-            _write(self.untold.words, said)
-        _close(self.untold)
-        self.untold = _TOLD
-
-    @property
-    def has_report(self) -> bool:
-        """Tell whether a report is there already."""
-        waiting = select.poll()
-        waiting.register(self.control, select.POLLIN)
-        return bool(waiting.poll(0))
-
-    def read_report(self) -> None:
-        """Take in what the first program reports, or raise `Unavailable`. Call it when `control` is readable.
-
-        It reports once when the mounts stand, and once more when all locks are on.
-        """
-        rights = socket.CMSG_SPACE(_MOST_FDS * 4)
-        try:
-            data, ancillary, flags, _ = self.control.recvmsg(_LONGEST_REPORT, rights, socket.MSG_CMSG_CLOEXEC)
-        except OSError:
-            data, ancillary, flags = b"", [], 0
-        fds = array.array("i")
-        for _, _, raw in ancillary:
-            fds.frombytes(raw[: len(raw) - len(raw) % fds.itemsize])
-        report = _decode(data)
-        if report is None or "error" in report or flags & socket.MSG_CTRUNC:
-            _close(fds)
-            raise Unavailable("the sandbox can not be set up: " + (report or {}).get("error", self._complaint()))
-        self.fds |= zip(report["fds"], fds, strict=True)
-        self.grouped = self.grouped or report["grouped"]
-
-    def _complaint(self) -> str:
-        with contextlib.suppress(OSError):
-            os.set_blocking(self.complaints, False)
-            said = os.read(self.complaints, 4096).decode(errors="replace").strip()
-            return said.splitlines()[-1] if said else "bubblewrap ended without a word"
-        return "bubblewrap ended without a word"
-
-    def tie(self) -> None:
-        """From now on, have the kernel end everything when this process ends, however that comes about.
-
-        Our end of a pipe closes with us, and that sends the group at its other end a signal. Before now the first
-        program inside would have noticed: it asks for the word to go on.
-        """
-        theirs, ours = self._leash
-        fcntl.fcntl(theirs, fcntl.F_SETOWN, -self.process.pid)
-        fcntl.fcntl(theirs, _F_SETSIG, signal.SIGKILL)
-        fcntl.fcntl(theirs, fcntl.F_SETFL, fcntl.fcntl(theirs, fcntl.F_GETFL) | os.O_ASYNC)
-        os.close(theirs)
-        self._leash = (-1, -1)
-        self.fds["leash"] = ours
-
-    def go(self) -> None:
-        """Let the command begin."""
-        self.control.send(b"!")
-
-    def read_begin(self, argv: Sequence[str]) -> None:
-        """Find out whether the command began, or raise `CommandNotStarted`. Call it when `begin` is readable."""
-        try:
-            report = _decode(os.read(self.fds["begin"], _LONGEST_REPORT))
-        except OSError:
-            report = None
-        if report is not None and "error" in report:
-            raise CommandNotStarted(f"{argv[0]}: {report['error']}", code=report["code"])
-
-    def abandon(self) -> None:
-        """End it before the command begins, and wait until really nothing of it is left.
-
-        What bubblewrap forked may still be mounting, and making the folders to mount on, after bubblewrap itself is
-        gone: the other end of the socket closes when the last of them is.
-        """
-        end_group(self.process)
-        self.process.wait()
-        with contextlib.suppress(OSError):
-            self.control.shutdown(socket.SHUT_WR)
-            self.control.settimeout(_DYING_SECONDS)
-            while self.control.recv(_LONGEST_REPORT):
-                pass
-        self.close()
-
-    def close(self) -> None:
-        """Let go of everything but the process."""
-        self.control.close()
-        _close([self.complaints, *self._leash, *self.fds.values(), *self.untold])
-        self.complaints, self.fds, self._leash, self.untold = -1, {}, (-1, -1), _TOLD
-
-    def take(self, name: str) -> int:
-        """Hand over a descriptor that came out; the caller closes it."""
-        return self.fds.pop(name)
-
-
 def begin(
     boundary: Boundary, argv: Sequence[str], machine: Machine, streams: tuple[int, int, int], kept: Sequence[int]
-) -> Started:
+) -> WaitingSandbox:
     """Start bubblewrap, which waits for `launch` to say what to make, or raise `Unavailable`.
 
     So it is loaded while that is found out. `kept` are descriptors that go inside besides the streams.
@@ -220,11 +82,11 @@ def begin(
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
         leash = os.pipe2(os.O_CLOEXEC)
-        words, untold = os.pipe2(os.O_CLOEXEC)
-        plan, shown = _file("plan"), _file("profile")
+        words, pending = os.pipe2(os.O_CLOEXEC)
+        plan, shown = memory_file("plan"), memory_file("profile")
         passed = [theirs.fileno(), leash[0], plan, shown, *kept]
         _keep(stack, passed, words)
-        code = _keep(stack, passed, _file("stage2", compile_stage2()))
+        code = _keep(stack, passed, memory_file("stage2", compile_stage2()))
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
         first = [_interpreter(boundary)[0], "-I", "-S", "-c", _READ_ON]
         first += [str(theirs.fileno()), str(plan), str(stderr), _MARK, str(code)]
@@ -234,19 +96,19 @@ def begin(
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             ours.close()
-            _close((heard, *leash, untold, plan, shown))
+            close_all((heard, *leash, pending, plan, shown))
             raise Unavailable(f"bubblewrap can not be started: {error}") from None
-    return Started(process, ours, heard, leash, Untold(untold, plan, shown))
+    return WaitingSandbox(process, ours, heard, leash, PendingInput(pending, plan, shown))
 
 
-def launch(started: Started, boundary: Boundary, order: LaunchOrder, machine: Machine) -> Started:
+def launch(started: WaitingSandbox, boundary: Boundary, order: LaunchOrder, machine: Machine) -> WaitingSandbox:
     """Have everything made but the command."""
     wrap = machine.demand()
     open_network = boundary.profile.network.mode == "full"
     words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
     words += mounts.mount_words(order.mounts, everything="/" in boundary.profile.read_roots)
     words += ["--perms", "0755", "--tmpfs", mounts.INNER]
-    words += ["--perms", "0444", "--file", str(started.untold.profile), mounts.PROFILE]
+    words += ["--perms", "0444", "--file", str(started.pending.profile), mounts.PROFILE]
     words += [word for source, place in order.binds for word in ("--bind", source, place)]
     words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
     words += _interpreter(boundary)[1]
@@ -271,7 +133,7 @@ def _interpreter(boundary: Boundary) -> tuple[str, list[str]]:
     return f"{mounts.PYTHON}/{program}", words
 
 
-def launch_bare(bare: Bare, order: LaunchOrder, streams: tuple[int, int, int]) -> Started:
+def launch_bare(bare: Bare, order: LaunchOrder, streams: tuple[int, int, int]) -> WaitingSandbox:
     """Start everything but the command where there are no namespaces to make, or raise `Unavailable`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with contextlib.ExitStack() as stack:
@@ -280,16 +142,16 @@ def launch_bare(bare: Bare, order: LaunchOrder, streams: tuple[int, int, int]) -
         stack.callback(os.close, said)
         leash = os.pipe2(os.O_CLOEXEC)
         passed = [theirs.fileno(), leash[0], *order.kept]
-        plan = _keep(stack, passed, _file("plan", marshal.dumps(_bare_plan(bare, order, leash[0]))))
+        plan = _keep(stack, passed, memory_file("plan", marshal.dumps(_bare_plan(bare, order, leash[0]))))
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
         first = [sys.executable, "-I", "-S", STAGE2, str(theirs.fileno()), str(plan), str(stderr)]
         try:
             process = _popen(first, (*streams[:2], said), passed, cwd=bare.boundary.profile.cwd or "/")
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             ours.close()
-            _close((heard, *leash))
+            close_all((heard, *leash))
             raise Unavailable(f"the first program can not be started: {error}") from None
-    return Started(process, ours, heard, leash)
+    return WaitingSandbox(process, ours, heard, leash)
 
 
 def _bare_plan(bare: Bare, order: LaunchOrder, leash: int) -> dict[str, Any]:
@@ -314,13 +176,6 @@ def _bare_plan(bare: Bare, order: LaunchOrder, leash: int) -> dict[str, Any]:
         "port": 0,
         "terminal": order.terminal,
     }
-
-
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the keeper, bubblewrap and what it forked: a child that still waits for its parent would wait for ever."""
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _popen(
@@ -368,41 +223,6 @@ def _keep(stack: contextlib.ExitStack, passed: list[int], descriptor: int) -> in
     stack.callback(os.close, descriptor)
     passed.append(descriptor)
     return descriptor
-
-
-def _file(name: str, data: bytes = b"") -> int:
-    """Return a nameless file that holds this, to be read from its beginning."""
-    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
-    _fill(descriptor, data)
-    return descriptor
-
-
-def _fill(descriptor: int, data: bytes) -> None:
-    _write(descriptor, data)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _decode(data: bytes) -> dict[str, Any] | None:
-    if not data:
-        return None
-    try:
-        found = marshal.loads(data)  # noqa: S302 - sent before anything but our own program ran
-    except (EOFError, ValueError, TypeError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _close(fds: Sequence[int] | array.array[int]) -> None:
-    for descriptor in fds:
-        if descriptor >= 0:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
 
 
 def resolve_environment(environ: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,8 @@ from typing import TypeAlias
 import msgspec
 
 from assent.agents.sandbox_needs import Folder, Needs
+from assent.agents.wiring.hook_files import place_hook
+from assent.platform.daemon_address import ASK_FOLDER
 from assent.platform.files import make_private_folder
 from assent.sandbox.errors import Unavailable
 
@@ -52,6 +54,16 @@ def open_state(needs: Needs, assent_home: str, workspace: tuple[str, ...], envir
     except OSError as error:
         raise Unavailable(f"the agent can not have a folder of its own: {error}") from None
     return AgentState(tuple(written), tuple(shown), tuple(told))
+
+
+def show_assent_home(home: str) -> Binds:
+    """Return what a contained agent sees in place of Assent's home: the socket to ask on, the hook script, tokens."""
+    asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
+    make_private_folder(asking)
+    make_private_folder(os.path.join(asking, "agents"))
+    place_hook(asking)
+    real = os.path.realpath(home)
+    return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
 
 
 def _outside(folder: Folder, home: str, environ: Mapping[str, str]) -> str:
