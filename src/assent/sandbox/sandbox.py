@@ -1,4 +1,4 @@
-"""`async with Sandbox(profile) as box: process = await box.start(argv)`: commands inside a boundary, or not at all."""
+"""`async with Sandbox(profile) as box: process = await box.start(argv)`: run commands inside a boundary."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from assent.platform.files import make_private_folder
 from assent.platform.paths import assent_home, user_home
 from assent.sandbox import left_programs, trial_run
 from assent.sandbox.environment.variables import pass_on, proxy_variables
-from assent.sandbox.errors import CommandNotStarted, Moved, Unavailable
-from assent.sandbox.launch.start import LaunchOrder, begin, launch, launch_bare, resolve_environment
+from assent.sandbox.errors import CommandNotStarted, PathReplaced, Unavailable
+from assent.sandbox.launch.start import LaunchOrder, begin, launch, launch_without_namespaces, resolve_environment
 from assent.sandbox.launch.supervisor import Supervisor
 from assent.sandbox.launch.waiting_sandbox import WaitingSandbox
-from assent.sandbox.launch.without_namespaces import Bare, find_outer, lock_alone, lock_inside
+from assent.sandbox.launch.without_namespaces import BareBoundary, find_outer, lock_alone, lock_inside
 from assent.sandbox.left_programs import Before, Programs, find_programs
 from assent.sandbox.linux.cgroups import ControlGroup
 from assent.sandbox.linux.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.mounts import plan
-from assent.sandbox.mounts.check import check_standing, expect
+from assent.sandbox.mounts.check import check_mounts, expect
 from assent.sandbox.network.package_indexes import npm_registry, package_hosts, pip_variables
 from assent.sandbox.network.proxy import NetworkProxy
 from assent.sandbox.persistent import package_caches
 from assent.sandbox.persistent.agent_state import AgentState, Binds, show_assent_home
 from assent.sandbox.process import Process
-from assent.sandbox.profiles.boundary import Boundary, settle
+from assent.sandbox.profiles.boundary import Boundary, make_boundary
 from assent.sandbox.streams import NOTHING, PIPE, CommandStreams, check_given, wait_readable
 from assent.sandbox.upkeep.mounts import Upkeep
 from assent.sandbox.upkeep.placeholders import Placeholders
@@ -68,13 +68,13 @@ class _Attempt:
 
 
 class Sandbox:
-    """A boundary, set up anew for each command that is started in it.
+    """A boundary that is set up for each command started in it.
 
-    `on_applied` is told of the boundary as it is in force, before the command's first instruction; if that raises,
-    nothing runs. `on_violation` hears of everything that was stopped. `ask` is asked about what lies outside, if the
-    profile says so. Commands end with the process that started them. `state` is what a whole agent finds of its own.
-    `environ` says where Assent and its user have their things; `passed`, where it is given, is what of variables a
-    command may get: it may come from anybody, and decides nothing here.
+    `on_applied` gets the boundary in force, before the command's first instruction; if it raises, nothing runs.
+    `on_violation` gets every attempt that was stopped. `ask` is called for a file or host outside, if the profile says
+    `ask`. Commands end with the process that started them. `state` is the state of a contained agent. `environ` says
+    where Assent's home and its user's files are. `passed`, if given, has the variables that a command may get: it may
+    come from anybody, and decides nothing else.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -90,7 +90,7 @@ class Sandbox:
         ask: Ask | None = None,
         state: AgentState | None = None,
     ) -> None:
-        self._wished = profile
+        self._requested = profile
         self._environ = dict(environ)
         self._passed = dict(environ if passed is None else passed)
         self._machine = machine
@@ -102,7 +102,7 @@ class Sandbox:
         self._processes: set[Process] = set()
         self._groups: list[ControlGroup] = []
         self._boundary: Boundary | None = None
-        self._bare: Bare | None = None
+        self._bare: BareBoundary | None = None
         self._placeholders: Placeholders | None = None
         self._state = state
         self._binds: Binds = ()
@@ -110,18 +110,18 @@ class Sandbox:
         self._home = ""
 
     async def __aenter__(self) -> Self:
-        if self._wished.mode == "off":
+        if self._requested.mode == "off":
             raise Unavailable("the profile `off` is no boundary")
         outer = find_outer()
         machine = self._machine = self._machine or (find_machine() if outer is None else find_locks())
         try:
             if outer is not None:
-                self._bare = lock_inside(self._wished, outer, machine, self._environ)
-            elif machine.bubblewrap is None and not self._wished.write_roots:
-                self._bare = lock_alone(self._wished, machine, self._environ)
+                self._bare = lock_inside(self._requested, outer, machine, self._environ)
+            elif machine.bubblewrap is None and not self._requested.write_roots:
+                self._bare = lock_alone(self._requested, machine, self._environ)
             else:
                 machine.demand()
-                self._settle()
+                self._prepare()
         except ConfigError as error:
             self._forget()
             raise Unavailable(str(error)) from None
@@ -131,17 +131,17 @@ class Sandbox:
         return self
 
     def _forget(self) -> None:
-        trial_run.forget(self._wished.write_roots, self._environ)
+        trial_run.forget(self._requested.write_roots, self._environ)
 
-    def _settle(self) -> None:
+    def _prepare(self) -> None:
         home = assent_home(self._environ)
         make_private_folder(home)
-        hidden = tuple(dict.fromkeys((*self._wished.masked, home)))
-        boundary = settle(msgspec.structs.replace(self._wished, masked=hidden), self._environ)
+        hidden = tuple(dict.fromkeys((*self._requested.masked, home)))
+        boundary = make_boundary(msgspec.structs.replace(self._requested, masked=hidden), self._environ)
         user = boundary.user
         if boundary.profile.mode == "agent" and user.dropped:
-            # A socket and tokens of ours would be anybody's who runs as them: they see into the processes inside.
-            raise Unavailable("in somebody else's workspace an agent has nobody to ask: have them start it themselves")
+            # That user's processes can read the memory of those inside, and so the tokens of this user.
+            raise Unavailable("a whole agent cannot run in another user's workspace: let that user start it")
         owner = (user.uid, user.gid) if user.dropped else None
         places = os.path.join(home, "sandbox", "places")
         self._placeholders = Placeholders(places, boundary.profile.protected, owner, boundary.files)
@@ -175,7 +175,7 @@ class Sandbox:
     ) -> Process:
         """Start a command, or raise `Unavailable` or `CommandNotStarted`.
 
-        The streams are descriptors, `PIPE` or `NOTHING`; `terminal` says which of the three is the command's own.
+        The streams are descriptors, `PIPE` or `NOTHING`; `terminal` is the index of the stream that is its terminal.
         """
         bare = self._bare
         boundary = self._boundary if bare is None else bare.boundary
@@ -211,7 +211,7 @@ class Sandbox:
         group.shut(entered=started.grouped)
         process = await self._run(attempt, started, order)
         if self._placeholders is not None and "mounts" in started.fds:
-            self._look_after(upkeep, started.take("mounts"), self._placeholders, process, guards)
+            self._start_upkeep(upkeep, started.take("mounts"), self._placeholders, process, guards)
         started.close()
         return process
 
@@ -224,13 +224,13 @@ class Sandbox:
                 begun = begun or begin(boundary, order.argv, machine, streams, order.kept)
                 started, begun = launch(begun, boundary, order, machine), None
             else:
-                started = launch_bare(self._bare, order, streams)
+                started = launch_without_namespaces(self._bare, order, streams)
             try:
                 planned = expect(order.mounts, (*order.binds, *order.shown))
-                await _hear_report(started)
-                check_standing(started.fds["table"], planned)
-                await _hear_report(started)  # the locks are on
-            except Moved:
+                await _wait_for_report(started)
+                check_mounts(started.fds["table"], planned)
+                await _wait_for_report(started)  # second report: the locks are on
+            except PathReplaced:
                 started.abandon()
             except BaseException as error:
                 started.abandon()
@@ -240,7 +240,7 @@ class Sandbox:
                 order = msgspec.structs.replace(order, mounts=there)
             else:
                 return started
-        raise Unavailable("what is to be hidden or protected comes and goes too quickly")
+        raise Unavailable("a hidden or protected path comes and goes too quickly")
 
     def _order(
         self,
@@ -262,12 +262,12 @@ class Sandbox:
             shown=self._shown,
             mounts=() if self._placeholders is None else plan.plan_mounts(boundary, self._placeholders.made),
             kept=self._kept(group),
-            door=group.door,
+            cgroup_entry=group.entry,
         )
 
     def _kept(self, group: ControlGroup) -> tuple[int, ...]:
         held = () if self._placeholders is None else (self._placeholders.descriptor,)
-        return (*held, *group.doors)
+        return (*held, *group.entries)
 
     async def _run(self, attempt: _Attempt, started: WaitingSandbox, order: LaunchOrder) -> Process:
         """Report the boundary, start what serves and watches the command, and let the command begin."""
@@ -292,7 +292,7 @@ class Sandbox:
         process = Process(
             started.process,
             started.take("pid"),
-            started.take("leash"),
+            started.take("lifeline"),
             profile,
             on_end=guards.close,
             violations=lambda: tuple(violations),
@@ -314,17 +314,17 @@ class Sandbox:
         await proxy.serve(listener)
 
     def _supervise(self, boundary: Boundary, listener: int, hear: Hear, guards: contextlib.ExitStack) -> Supervisor:
-        stand_ins = () if self._placeholders is None else self._placeholders.made
-        supervisor = Supervisor(listener, boundary, hear, self._ask, stand_ins)
+        placeholders = () if self._placeholders is None else self._placeholders.made
+        supervisor = Supervisor(listener, boundary, hear, self._ask, placeholders)
         guards.callback(supervisor.stop)
         supervisor.start()
         return supervisor
 
-    def _look_after(
+    def _start_upkeep(
         self, upkeep: Upkeep, namespace: int, places: Placeholders, process: Process, guards: contextlib.ExitStack
     ) -> None:
-        """Keep up the boundary until the command ends."""
-        self._stack.callback(os.close, namespace)  # taking all the mounts down keeps whoever does it waiting
+        """Keep the boundary in force until the command ends."""
+        self._stack.callback(os.close, namespace)  # closed at the end: unmounting everything takes time
         task = asyncio.get_running_loop().create_task(upkeep.watch(namespace, places.add, process.lose))
         guards.callback(task.cancel)
 
@@ -354,7 +354,7 @@ class Sandbox:
         return resolve_environment(found, more)
 
     def _configured(self, home: str) -> dict[str, str]:
-        """Return the package indexes of the user's own settings, which may be hidden inside, unless variables do."""
+        """Return the package indexes of the user's settings, which may be hidden inside, unless variables name some."""
         registry = npm_registry(self._environ, home)
         found = pip_variables(self._environ, home) | ({"npm_config_registry": registry} if registry else {})
         given = {name.upper() for name in self._passed}
@@ -374,18 +374,18 @@ class Sandbox:
         )
 
 
-async def _hear_report(started: WaitingSandbox) -> None:
+async def _wait_for_report(started: WaitingSandbox) -> None:
     try:
         async with asyncio.timeout(_SETUP_SECONDS):
             if not started.has_report:
                 await wait_readable(started.control.fileno())
     except TimeoutError:
-        raise Unavailable(f"the sandbox did not stand within {_SETUP_SECONDS} seconds") from None
+        raise Unavailable(f"the sandbox was not set up within {_SETUP_SECONDS} seconds") from None
     started.read_report()
 
 
 async def _look_for_programs(boundary: Boundary, supervisor: Supervisor | None, began: int) -> Programs:
-    """Find what a command left that runs later; where nothing was tried that could change a file, there is none."""
+    """Find files that a command left and that may run later; none if no system call could have changed a file."""
     if supervisor is not None and not supervisor.saw_changes:
         return Programs()
     profile = boundary.profile

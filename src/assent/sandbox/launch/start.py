@@ -1,6 +1,6 @@
-"""Starting bubblewrap and the first program inside, up to the point where the command could begin.
+"""Start bubblewrap and the first program inside, up to the point where the command can begin.
 
-Nothing of the launcher goes inside but what is named here: three streams, the plan, and one socket to report on.
+Only these things of the launcher go inside: three streams, the plan, and one socket for reports.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import msgspec
 from assent.model import Limits, encode, printable, within
 from assent.sandbox.errors import Unavailable
 from assent.sandbox.launch.descriptors import close_all, memory_file
-from assent.sandbox.launch.inner_python import STAGE2, compile_stage2, find_interpreter
+from assent.sandbox.launch.inner_python import INNER_PROGRAM, compile_inner_program, find_interpreter
 from assent.sandbox.launch.waiting_sandbox import PendingInput, WaitingSandbox
-from assent.sandbox.launch.without_namespaces import Bare
+from assent.sandbox.launch.without_namespaces import BareBoundary
 from assent.sandbox.linux import landlock, seccomp_filter
 from assent.sandbox.linux.mechanisms import Machine
 from assent.sandbox.mounts import plan as mounts
 from assent.sandbox.profiles.boundary import Boundary
 
 _KEEPER = '"$0" "$@"; exit $?'
-"""Stands between us and bubblewrap, which dies with its parent: if that happens while it is still setting up, what it
-forked waits for it for ever. The keeper does not die with us, until `WaitingSandbox.tie` says so."""
+"""The parent of bubblewrap, which dies with its parent: if that happens during set-up, the child that bubblewrap forked
+waits for ever. This shell outlives the launcher until `WaitingSandbox.tie` is called."""
 _READ_ON = "import marshal,posix,sys; exec(marshal.loads(posix.read(int(sys.argv.pop()), 1 << 24)))"
-"""Becomes the first program, which comes as it is: compiled, in a nameless file."""
+"""Runs the first program, which comes compiled in a file in memory."""
 _MARK = "assent-inside"
 _MOST_ARGUMENT_BYTES = 1 << 21
 _LIMITS = (
@@ -45,48 +45,48 @@ _LIMITS = (
 
 
 class LaunchOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What to start, and how."""
+    """What to start in a sandbox, and how."""
 
     argv: tuple[str, ...]
     environment: dict[str, str]
     port: int = 0
-    """Where the command finds the proxy; 0 is nowhere."""
+    """The port of the proxy inside; 0 is no proxy."""
     supervised: bool = False
     terminal: int = -1
-    """Which of the three streams is its terminal."""
+    """The index of the stream that is the terminal; -1 is none."""
     binds: tuple[tuple[str, str], ...] = ()
-    """Folders of ours and where they are written inside."""
+    """Assent's folders that the command can write: source, and path inside."""
     shown: tuple[tuple[str, str], ...] = ()
-    """Folders of ours and where they are read inside."""
+    """Assent's folders that the command can read: source, and path inside."""
     mounts: tuple[mounts.Mount, ...] = ()
-    """What is mounted in the namespaces, if there are any."""
+    """The mounts of the mount namespace, if there is one."""
     kept: tuple[int, ...] = ()
-    """What goes inside besides: what keeps stand-ins there until the last of it is gone, and the door."""
-    door: int = -1
-    """Where the first program enters its control group; -1 is nowhere."""
+    """More descriptors to inherit: the lock that keeps placeholders in place, and the entry of the control group."""
+    cgroup_entry: int = -1
+    """The file that the first program writes to join its control group; -1 is none."""
 
 
 def begin(
     boundary: Boundary, argv: Sequence[str], machine: Machine, streams: tuple[int, int, int], kept: Sequence[int]
 ) -> WaitingSandbox:
-    """Start bubblewrap, which waits for `launch` to say what to make, or raise `Unavailable`.
+    """Start bubblewrap, which then waits for its arguments from `launch`, or raise `Unavailable`.
 
-    So it is loaded while that is found out. `kept` are descriptors that go inside besides the streams.
+    So it loads while the mounts are planned. `kept` are descriptors that are inherited besides the streams.
     """
     if sum(len(os.fsencode(a)) + 1 for a in argv) > _MOST_ARGUMENT_BYTES:
-        raise Unavailable("the command is longer than a command can be")
+        raise Unavailable("the command line is too long")
     wrap = machine.demand()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with contextlib.ExitStack() as stack:
         stack.callback(theirs.close)
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
-        leash = os.pipe2(os.O_CLOEXEC)
+        lifeline = os.pipe2(os.O_CLOEXEC)
         words, pending = os.pipe2(os.O_CLOEXEC)
         plan, shown = memory_file("plan"), memory_file("profile")
-        passed = [theirs.fileno(), leash[0], plan, shown, *kept]
+        passed = [theirs.fileno(), lifeline[0], plan, shown, *kept]
         _keep(stack, passed, words)
-        code = _keep(stack, passed, memory_file("stage2", compile_stage2()))
+        code = _keep(stack, passed, memory_file("inner_program", compile_inner_program()))
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
         first = [_interpreter(boundary)[0], "-I", "-S", "-c", _READ_ON]
         first += [str(theirs.fileno()), str(plan), str(stderr), _MARK, str(code)]
@@ -96,13 +96,13 @@ def begin(
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             ours.close()
-            close_all((heard, *leash, pending, plan, shown))
-            raise Unavailable(f"bubblewrap can not be started: {error}") from None
-    return WaitingSandbox(process, ours, heard, leash, PendingInput(pending, plan, shown))
+            close_all((heard, *lifeline, pending, plan, shown))
+            raise Unavailable(f"bubblewrap cannot be started: {error}") from None
+    return WaitingSandbox(process, ours, heard, lifeline, PendingInput(pending, plan, shown))
 
 
 def launch(started: WaitingSandbox, boundary: Boundary, order: LaunchOrder, machine: Machine) -> WaitingSandbox:
-    """Have everything made but the command."""
+    """Set up everything but the command."""
     wrap = machine.demand()
     open_network = boundary.profile.network.mode == "full"
     words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
@@ -112,14 +112,14 @@ def launch(started: WaitingSandbox, boundary: Boundary, order: LaunchOrder, mach
     words += [word for source, place in order.binds for word in ("--bind", source, place)]
     words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
     words += _interpreter(boundary)[1]
-    words += ["--remount-ro", mounts.INNER]  # a mount, and read-only: nobody inside says what they are inside of
+    words += ["--remount-ro", mounts.INNER]  # read-only, so that no process inside can change the profile
     words += ["--chdir", boundary.profile.cwd or "/"]
     started.tell(marshal.dumps(_plan(boundary, order, machine)), encode(boundary.profile), words)
     return started
 
 
 def _interpreter(boundary: Boundary) -> tuple[str, list[str]]:
-    """Return the interpreter as it is found inside, and what bubblewrap must be told for that."""
+    """Return the path of the interpreter inside, and the arguments of bubblewrap for it."""
     folder, program = find_interpreter()
     profile = boundary.profile
     apart = (*profile.masked, *profile.write_roots, *mounts.PRIVATE)
@@ -133,32 +133,32 @@ def _interpreter(boundary: Boundary) -> tuple[str, list[str]]:
     return f"{mounts.PYTHON}/{program}", words
 
 
-def launch_bare(bare: Bare, order: LaunchOrder, streams: tuple[int, int, int]) -> WaitingSandbox:
-    """Start everything but the command where there are no namespaces to make, or raise `Unavailable`."""
+def launch_without_namespaces(bare: BareBoundary, order: LaunchOrder, streams: tuple[int, int, int]) -> WaitingSandbox:
+    """Start everything but the command without namespaces, or raise `Unavailable`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with contextlib.ExitStack() as stack:
         stack.callback(theirs.close)
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
-        leash = os.pipe2(os.O_CLOEXEC)
-        passed = [theirs.fileno(), leash[0], *order.kept]
-        plan = _keep(stack, passed, memory_file("plan", marshal.dumps(_bare_plan(bare, order, leash[0]))))
+        lifeline = os.pipe2(os.O_CLOEXEC)
+        passed = [theirs.fileno(), lifeline[0], *order.kept]
+        plan = _keep(stack, passed, memory_file("plan", marshal.dumps(_bare_plan(bare, order, lifeline[0]))))
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
-        first = [sys.executable, "-I", "-S", STAGE2, str(theirs.fileno()), str(plan), str(stderr)]
+        first = [sys.executable, "-I", "-S", INNER_PROGRAM, str(theirs.fileno()), str(plan), str(stderr)]
         try:
             process = _popen(first, (*streams[:2], said), passed, cwd=bare.boundary.profile.cwd or "/")
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             ours.close()
-            close_all((heard, *leash))
-            raise Unavailable(f"the first program can not be started: {error}") from None
-    return WaitingSandbox(process, ours, heard, leash)
+            close_all((heard, *lifeline))
+            raise Unavailable(f"the first program cannot be started: {error}") from None
+    return WaitingSandbox(process, ours, heard, lifeline)
 
 
-def _bare_plan(bare: Bare, order: LaunchOrder, leash: int) -> dict[str, Any]:
+def _bare_plan(bare: BareBoundary, order: LaunchOrder, lifeline: int) -> dict[str, Any]:
     profile = bare.boundary.profile
     return {
-        "leash": leash,
-        "door": order.door,
+        "lifeline": lifeline,
+        "cgroup_entry": order.cgroup_entry,
         "argv": list(order.argv),
         "environment": order.environment,
         "user": None,
@@ -190,7 +190,7 @@ def _popen(
         cwd=cwd,
         close_fds=True,
         pass_fds=passed,
-        start_new_session=True,  # what the terminal sends to our group must not end bubblewrap
+        start_new_session=True,  # signals of the terminal to this process group must not end bubblewrap
         restore_signals=True,
     )
 
@@ -199,8 +199,8 @@ def _plan(boundary: Boundary, order: LaunchOrder, machine: Machine) -> dict[str,
     profile = boundary.profile
     writable = (*mounts.PRIVATE, "/dev", *(place for _, place in order.binds))
     return {
-        "leash": -1,
-        "door": order.door,
+        "lifeline": -1,
+        "cgroup_entry": order.cgroup_entry,
         "argv": list(order.argv),
         "environment": order.environment,
         "user": (boundary.user.uid, boundary.user.gid) if boundary.user.dropped else None,
@@ -226,6 +226,6 @@ def _keep(stack: contextlib.ExitStack, passed: list[int], descriptor: int) -> in
 
 
 def resolve_environment(environ: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
-    """Join variables; those that can not be passed at all are left out."""
+    """Merge variables, without those that no process can have."""
     joined = dict(environ) | dict(more)
     return {n: v for n, v in joined.items() if n and "=" not in n and "\0" not in n + v and printable(n) == n}

@@ -28,10 +28,10 @@ _DYING_SECONDS = 10
 
 
 class PendingInput(NamedTuple):
-    """Where bubblewrap, and the first program, wait for what they are to do."""
+    """Descriptors over which bubblewrap and the first program get their instructions."""
 
     words: int = -1
-    """A pipe: bubblewrap does nothing before its end is seen."""
+    """A pipe with the arguments of bubblewrap, which waits for its end."""
     plan: int = -1
     profile: int = -1
 
@@ -40,32 +40,32 @@ _SENT = PendingInput()
 
 
 class WaitingSandbox:
-    """A sandbox that stands, or will, its command not yet begun."""
+    """A sandbox whose command has not begun."""
 
     def __init__(
         self,
         process: subprocess.Popen[bytes],
         control: socket.socket,
         complaints: int,
-        leash: tuple[int, int],
+        lifeline: tuple[int, int],
         pending: PendingInput = _SENT,
     ) -> None:
         self.process = process
         self.control = control
         self.complaints = complaints
-        """What bubblewrap says, if it fails."""
+        """A pipe with the error messages of bubblewrap."""
         self.fds: dict[str, int] = {}
         self.grouped = False
-        """Whether it is in its control group."""
+        """Whether the first program joined its control group."""
         self.pending = pending
-        self._leash = leash
+        self._lifeline = lifeline
 
     def tell(self, plan: bytes, profile: bytes, words: Sequence[str]) -> None:
-        """Let bubblewrap go on. That it is gone already is seen by whoever waits for the report."""
+        """Send bubblewrap its arguments. If it has ended already, `read_report` says so."""
         fill(self.pending.plan, plan)
         fill(self.pending.profile, profile)
         said = b"".join(os.fsencode(word) + b"\0" for word in words)
-        with contextlib.suppress(PermissionError):  # at once, and so wholly or not at all, however this process ends
+        with contextlib.suppress(PermissionError):  # one write: all or nothing, even if this process is killed
             fcntl.fcntl(self.pending.words, fcntl.F_SETPIPE_SZ, max(len(said), _PIPE))
         with contextlib.suppress(BrokenPipeError):
             write_all(self.pending.words, said)
@@ -74,15 +74,15 @@ class WaitingSandbox:
 
     @property
     def has_report(self) -> bool:
-        """Tell whether a report is there already."""
+        """Tell whether a report has arrived."""
         waiting = select.poll()
         waiting.register(self.control, select.POLLIN)
         return bool(waiting.poll(0))
 
     def read_report(self) -> None:
-        """Take in what the first program reports, or raise `Unavailable`. Call it when `control` is readable.
+        """Read a report of the first program, or raise `Unavailable`. Call it when `control` is readable.
 
-        It reports once when the mounts stand, and once more when all locks are on.
+        The first report comes when the mounts are in place, the second when all locks are on.
         """
         rights = socket.CMSG_SPACE(_MOST_FDS * 4)
         try:
@@ -95,7 +95,7 @@ class WaitingSandbox:
         report = _decode(data)
         if report is None or "error" in report or flags & socket.MSG_CTRUNC:
             close_all(fds)
-            raise Unavailable("the sandbox can not be set up: " + (report or {}).get("error", self._complaint()))
+            raise Unavailable("the sandbox cannot be set up: " + (report or {}).get("error", self._complaint()))
         self.fds |= zip(report["fds"], fds, strict=True)
         self.grouped = self.grouped or report["grouped"]
 
@@ -107,25 +107,25 @@ class WaitingSandbox:
         return "bubblewrap ended without a word"
 
     def tie(self) -> None:
-        """From now on, have the kernel end everything when this process ends, however that comes about.
+        """Make the kernel kill the sandbox when this process ends, for whatever reason.
 
-        Our end of a pipe closes with us, and that sends the group at its other end a signal. Before now the first
-        program inside would have noticed: it asks for the word to go on.
+        The kernel closes the pipe's end in this process, and signals the process group at the other end. Before this
+        call the first program notices by itself: it reads the word to go on.
         """
-        theirs, ours = self._leash
+        theirs, ours = self._lifeline
         fcntl.fcntl(theirs, fcntl.F_SETOWN, -self.process.pid)
         fcntl.fcntl(theirs, _F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(theirs, fcntl.F_SETFL, fcntl.fcntl(theirs, fcntl.F_GETFL) | os.O_ASYNC)
         os.close(theirs)
-        self._leash = (-1, -1)
-        self.fds["leash"] = ours
+        self._lifeline = (-1, -1)
+        self.fds["lifeline"] = ours
 
     def go(self) -> None:
         """Let the command begin."""
         self.control.send(b"!")
 
     def read_begin(self, argv: Sequence[str]) -> None:
-        """Find out whether the command began, or raise `CommandNotStarted`. Call it when `begin` is readable."""
+        """Return if the command began, or raise `CommandNotStarted`. Call it when `begin` is readable."""
         try:
             report = _decode(os.read(self.fds["begin"], _LONGEST_REPORT))
         except OSError:
@@ -134,10 +134,10 @@ class WaitingSandbox:
             raise CommandNotStarted(f"{argv[0]}: {report['error']}", code=report["code"])
 
     def abandon(self) -> None:
-        """End it before the command begins, and wait until really nothing of it is left.
+        """End the sandbox before the command begins, and wait until all its processes are gone.
 
-        What bubblewrap forked may still be mounting, and making the folders to mount on, after bubblewrap itself is
-        gone: the other end of the socket closes when the last of them is.
+        A child of bubblewrap may still mount, and create folders to mount on, after bubblewrap has ended. The other end
+        of the socket closes when the last child ends.
         """
         end_group(self.process)
         self.process.wait()
@@ -149,18 +149,18 @@ class WaitingSandbox:
         self.close()
 
     def close(self) -> None:
-        """Let go of everything but the process."""
+        """Close every descriptor."""
         self.control.close()
-        close_all([self.complaints, *self._leash, *self.fds.values(), *self.pending])
-        self.complaints, self.fds, self._leash, self.pending = -1, {}, (-1, -1), _SENT
+        close_all([self.complaints, *self._lifeline, *self.fds.values(), *self.pending])
+        self.complaints, self.fds, self._lifeline, self.pending = -1, {}, (-1, -1), _SENT
 
     def take(self, name: str) -> int:
-        """Hand over a descriptor that came out; the caller closes it."""
+        """Hand over a descriptor from a report; the caller closes it."""
         return self.fds.pop(name)
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the keeper, bubblewrap and what it forked: a child that still waits for its parent would wait for ever."""
+    """Kill bubblewrap with its parent shell and its child, which would otherwise wait for ever."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -170,7 +170,7 @@ def _decode(data: bytes) -> dict[str, Any] | None:
     if not data:
         return None
     try:
-        found = marshal.loads(data)  # noqa: S302 - sent before anything but our own program ran
+        found = marshal.loads(data)  # noqa: S302 - sent by our own program, before the command ran
     except (EOFError, ValueError, TypeError):
         return None
     return found if isinstance(found, dict) else None
