@@ -36,7 +36,7 @@ CASES = (
     ([*ASSENT, "policy", "show"], 0, "mode: default"),
     ([*ASSENT, "hook", "claude-code"], 2, '"permissionDecision": "deny"'),  # without a daemon nothing is allowed
     ([*ASSENT, "token", "list"], 0, ""),
-    ([*ASSENT, "audit", "verify"], 0, "the log is whole"),
+    ([*ASSENT, "audit", "verify"], 0, "the log is valid"),
     ([*PYTHON, "import assent; print([getattr(assent, n) for n in ('Engine', 'Reading', 'Client')])"], 0, "Reading"),
     ([*PYTHON, APP], 0, "noted"),
     ([*PYTHON, CLIENT], 0, "the daemon can"),

@@ -125,7 +125,7 @@ def test_a_lock_that_the_kernel_refuses_keeps_the_command_from_running(place, mo
 
 
 def test_a_first_program_that_breaks_keeps_the_command_from_running(place, monkeypatch):
-    monkeypatch.setattr(launching, "compile_stage2", lambda: b"nonsense")
+    monkeypatch.setattr(launching, "compile_inner_program", lambda: b"nonsense")
     ran, error = attempt(place)
     assert not ran
     assert isinstance(error, Unavailable)

@@ -21,7 +21,7 @@ def break_looking(number):
     mounts._is_at = look
 
 
-fault, mounts.RENEW, *words = sys.argv[1:]
+fault, mounts.REMOUNT, *words = sys.argv[1:]
 if fault == "hanging":
     mounts._SECONDS = 0.5
 if fault == "looking":

@@ -37,14 +37,14 @@ def test_a_workspace_in_assent_s_home_is_refused(world):
 def test_an_agent_that_would_have_nobody_to_ask_is_not_started():
     world = World("root-for-user")
     try:
-        refused(world.sh(STARTED, options=["--profile", "agent"]), code=4, text="have them start it themselves")
+        refused(world.sh(STARTED, options=["--profile", "agent"]), code=4, text="let that user start it")
     finally:
         world.remove()
 
 
 def test_a_folder_that_is_gone_is_refused(own_world):
     own_world.configure("profiles: {mine: {write: [/no/such/folder]}}")
-    refused(own_world.sh(STARTED, options=["--profile", "mine"]), code=4, text="there is no folder")
+    refused(own_world.sh(STARTED, options=["--profile", "mine"]), code=4, text="does not exist")
 
 
 def test_a_workspace_reached_by_a_symbolic_link_is_the_real_one(world):
@@ -118,6 +118,6 @@ def test_a_protected_folder_that_can_not_be_looked_through_is_a_clear_error(worl
     done = world.sh("echo ran")
     if world.launcher == "user":
         assert (done.returncode, done.stdout) == (4, "")
-        assert "can not be looked through" in done.stderr
+        assert "cannot be searched for hard links" in done.stderr
     else:
         assert done.stdout == "ran\n"

@@ -147,7 +147,7 @@ def test_what_can_not_be_narrowed_is_not_run(nested, own_world):
     assert nested(own_world, "echo ran", "--profile", "near", outer=outer).stdout == "ran\n"
     done = nested(own_world, "echo ran", "--profile", "far", outer=outer)
     assert (done.returncode, done.stdout) == (4, "")
-    assert "reaches what it does, or nothing" in done.stderr
+    assert "can reach the hosts of that sandbox, or none" in done.stderr
     done = nested(own_world, "echo ran", "--profile", "workspace-write", outer=["--profile", "read-only"])
     assert (done.returncode, done.stdout) == (4, "")
 
@@ -236,7 +236,7 @@ def test_without_bubblewrap_what_writes_or_reaches_is_unavailable(user_world, pr
 def test_without_bubblewrap_root_is_not_held(monkeypatch, tmp_path):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setenv("ASSENT_HOME", str(tmp_path))
-    with pytest.raises(Unavailable, match="root can not be held"):
+    with pytest.raises(Unavailable, match="no boundary can be enforced for root"):
         lock_alone(SandboxProfile(name="read-only", mode="read-only", cwd=str(tmp_path)), find_machine(), {})
 
 

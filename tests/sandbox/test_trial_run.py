@@ -10,7 +10,7 @@ from driver import NOBODY, as_user, make_repository
 
 from assent.model import Facts
 from assent.sandbox import trial_run
-from assent.sandbox.capabilities import Outlook
+from assent.sandbox.capabilities import SandboxCapabilities
 from assent.sandbox.mounts.reachable import Reach
 from assent.sandbox.profiles.user import User
 
@@ -175,7 +175,7 @@ def test_a_long_running_process_hears_of_it_without_waiting(own_world):
     clock = [0.0]
     environ = own_world.environ | {"HOME": str(own_world.home)}
     own_world.workspace.chmod(0o755)
-    outlook = Outlook((str(own_world.workspace),), environ, tried=True, clock=lambda: clock[0])
+    outlook = SandboxCapabilities((str(own_world.workspace),), environ, tried=True, clock=lambda: clock[0])
 
     def can():
         found = outlook(Facts())
@@ -202,15 +202,15 @@ def test_a_long_running_process_hears_of_it_without_waiting(own_world):
 def test_what_another_start_of_the_machine_said_or_said_long_ago_is_not_believed(own_world):
     roots, environ = (str(own_world.workspace),), own_world.environ
     assert trial_run.find_fault(roots, environ) is None
-    assert trial_run.is_believed(roots, environ)
+    assert trial_run.is_trusted(roots, environ)
     (file,) = (own_world.assent_home / "sandbox/trials").iterdir()
-    for seconds in (-trial_run.BELIEVED - 1, 60):
+    for seconds in (-trial_run.TRUSTED_SECONDS - 1, 60):
         os.utime(file, (time.time() + seconds,) * 2)
-        assert not trial_run.is_believed(roots, environ)
+        assert not trial_run.is_trusted(roots, environ)
     os.utime(file)
-    assert trial_run.is_believed(roots, environ)
+    assert trial_run.is_trusted(roots, environ)
     file.write_bytes(b"[]")
-    assert not trial_run.is_believed(roots, environ)
+    assert not trial_run.is_trusted(roots, environ)
 
 
 def test_a_command_that_fails_inside_is_told(own_world):

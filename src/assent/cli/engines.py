@@ -83,9 +83,9 @@ def _observer(found: Layers, policies: tuple[Policy, ...]) -> Callable[[], Facts
     observer = Observer()
     if not any(p.profile or p.mode in (Mode.AUTO, Mode.ON_FAILURE) for p in policies):
         return observer
-    from assent.sandbox.capabilities import Outlook  # noqa: PLC0415 - as above
+    from assent.sandbox.capabilities import SandboxCapabilities  # noqa: PLC0415 - as above
 
-    outlook = Outlook(found.workspace.roots, tried=True)
+    outlook = SandboxCapabilities(found.workspace.roots, tried=True)
     return lambda: outlook(observer())
 
 

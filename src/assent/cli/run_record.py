@@ -21,8 +21,8 @@ from assent.platform.files import find_private
 from assent.platform.paths import assent_home
 from assent.platform.spool import leave
 from assent.sandbox.launch.without_namespaces import find_outer
+from assent.sandbox.redeem.boundary_signature import boundary_message
 from assent.sandbox.redeem.command_line import words_digest
-from assent.sandbox.redeem.seal import seal_message
 from assent.sandbox.reports import SandboxOrigin, SandboxReport, event_of, stamp
 
 _SECONDS = 15.0
@@ -70,7 +70,7 @@ class Recorder:
         except msgspec.ValidationError:
             raise DaemonDenyError("invalid response from the daemon") from None
         line = words_digest(words, cwd)
-        _check_seal(key, found.seal, seal_message(decision, nonce, line, found.profile, asks=found.asks))
+        _check_seal(key, found.seal, boundary_message(decision, nonce, line, found.profile, asks=found.asks))
         return found
 
     async def ask(self, violation: Violation) -> bool:

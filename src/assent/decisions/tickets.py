@@ -41,9 +41,9 @@ from assent.model import (
     Violation,
 )
 from assent.model.decision import CLOCK_SLACK
+from assent.sandbox.redeem.boundary_signature import boundary_message
 from assent.sandbox.redeem.command_line import find_line, rewrite, words_digest
 from assent.sandbox.redeem.launcher import launcher_words
-from assent.sandbox.redeem.seal import seal_message
 from assent.sandbox.reports import SandboxOrigin, SandboxReport, event_of
 from assent.store.cursor import Cursor
 from assent.store.store import Store
@@ -143,7 +143,7 @@ class Tickets:
 
     def seal(self, ticket: Ticket, nonce: str, *, asks: bool) -> str:
         """Sign a ticket's boundary with the caller's nonce, which proves that this daemon issued it."""
-        return self._log.sign(seal_message(ticket.id, nonce, ticket.line, ticket.boundary, asks=asks)).hex()
+        return self._log.sign(boundary_message(ticket.id, nonce, ticket.line, ticket.boundary, asks=asks)).hex()
 
     async def report(
         self, ticket_id: str | None, run: str, reports: Sequence[SandboxReport], principal: Principal

@@ -9,7 +9,7 @@ import msgspec
 from assent.model import Facts, Layer, Policy
 from assent.policy.engine import Engine
 from assent.policy.sandbox_profiles import SANDBOX
-from assent.sandbox.capabilities import Outlook, may_contain
+from assent.sandbox.capabilities import SandboxCapabilities, may_contain
 
 CONTAINED = Policy(layer=Layer.RUN, profile=SANDBOX, file="(runs)")
 """Commands of a run are always in the sandbox, whatever else is said about profiles."""
@@ -32,5 +32,5 @@ def make_run_engine(
 ) -> Engine:
     """Make the engine that decides in a run, of the layers that hold in its folder."""
     more = (CONTAINED, *setting.layers) if setting.contained else setting.layers
-    outlook = Outlook((setting.cwd,), environ, tried=may_contain((*policies, *more)))
+    outlook = SandboxCapabilities((setting.cwd,), environ, tried=may_contain((*policies, *more)))
     return Engine((*policies, *more), facts=lambda: outlook(facts()))

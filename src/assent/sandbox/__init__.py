@@ -1,9 +1,10 @@
-"""Real boundaries: a command runs inside one, with its facts on record, or it does not run."""
+"""Run a command inside a boundary that the kernel enforces, with its facts on record, or do not run it."""
 
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.linux.mechanisms import Machine, find_machine, probe
 from assent.sandbox.process import Process, ProcessResult
-from assent.sandbox.sandbox import NOTHING, PIPE, Sandbox
+from assent.sandbox.sandbox import Sandbox
+from assent.sandbox.streams import NOTHING, PIPE
 
 __all__ = [
     "NOTHING",

@@ -1,4 +1,4 @@
-"""What a decision may know about sandboxes: whether one can be set up here, and what it would reach."""
+"""Facts about sandboxes for a decision: whether one can be set up here, and which hosts it would reach."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from assent.sandbox.linux.mechanisms import find_machine
 from assent.sandbox.network.package_indexes import package_hosts, remote_hosts
 
 FRESH = 10.0
-"""For how many seconds the machine and the configured hosts are taken as read."""
+"""For how many seconds facts about the machine and the configured hosts are cached."""
 
 
 class Ability(NamedTuple):
-    """What sandboxes can be set up."""
+    """Which sandboxes can be set up."""
 
     any: bool = False
     writing: bool = False
-    """One that writes in the workspace."""
+    """Whether one that can write in the workspace can."""
 
 
-class Outlook:
-    """Adds to facts what is known of the sandbox in one workspace, looked up now and then.
+class SandboxCapabilities:
+    """Add facts about the sandbox of one workspace, refreshed every few seconds.
 
-    `tried`: a sandbox is really set up before it is said that one can be. Nobody waits for that but the first to ask.
+    `tried`: set up a real sandbox before reporting that one can be. Only the first caller waits for that.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class Outlook:
         self._last: tuple[Facts, Facts] | None = None
 
     def __call__(self, facts: Facts) -> Facts:
-        """Return the facts with what the sandbox can do; the same for the same, while nothing changed."""
+        """Return the facts with those of the sandbox added; the same record while nothing changes."""
         if self._clock() >= self._until:
             self._look()
         can, hosts = self._shown
-        if can is not self._can:  # a trial has ended meanwhile
+        if can is not self._can:  # a trial in the background has ended
             self._show(hosts)
         if self._last is None or self._last[0] is not facts:
             self._last = (facts, self._add(facts))
@@ -71,7 +71,7 @@ class Outlook:
     def _look(self) -> None:
         if not self._tried or self._can is None:
             self._try()
-        elif not (self._can.writing and trial_run.is_believed(self._workspace, self._environ)):
+        elif not (self._can.writing and trial_run.is_trusted(self._workspace, self._environ)):
             self._try_aside()
         self._show(find_hosts(self._workspace, self._environ))
         self._until = self._clock() + FRESH
@@ -92,18 +92,18 @@ class Outlook:
 
 
 def find_ability(workspace: Iterable[str], environ: Mapping[str, str] = os.environ) -> Ability:
-    """Find out, by setting some up, which sandboxes can be."""
+    """Find out which sandboxes can be set up, by setting them up."""
     if trial_run.find_fault(workspace, environ) is None:
         return Ability(any=True, writing=True)
     return Ability(any=trial_run.find_fault((), environ) is None)
 
 
 def may_contain(policies: Iterable[Policy]) -> bool:
-    """Tell whether policies may have something run in a sandbox."""
+    """Tell whether policies may run a command in a sandbox."""
     return any(p.profile or p.mode in (Mode.AUTO, Mode.ON_FAILURE) for p in policies)
 
 
 def find_hosts(workspace: Iterable[str], environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return what installing and fetching needs to reach: the configured indexes, the repository's remotes."""
+    """Return the hosts that installing and fetching need: the configured indexes and the repository's remotes."""
     remotes = (host for root in workspace for host in remote_hosts(root))
     return tuple(dict.fromkeys((*package_hosts(environ, user_home(environ)), *remotes)))

@@ -1,4 +1,4 @@
-"""What keeps a command from running in its sandbox. None of it ever means: then run it without."""
+"""Errors that keep a command from running in its sandbox. None of them means: run it without one."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from assent.model import AssentError
 
 
 class Unavailable(AssentError):  # noqa: N818 - the word for it on the wire
-    """The demanded boundary can not be set up here, and so nothing ran."""
+    """The required boundary cannot be set up here, so nothing ran."""
 
 
-class Moved(Unavailable):
-    """Something was replaced while it was being mounted: to be tried again."""
+class PathReplaced(Unavailable):
+    """A path was replaced while it was being mounted. Retry."""
 
 
 class CommandNotStarted(AssentError):  # noqa: N818 - what happened
-    """The boundary is in force, but the command is not there or is no program."""
+    """The boundary is in force, but the command was not found or is not a program."""
 
     def __init__(self, message: str, *, code: int) -> None:
         super().__init__(message)
         self.code = code
-        """What a shell would have ended with: 127 not found, 126 not a program."""
+        """The exit code of a shell: 127 for not found, 126 for not a program."""

@@ -1,8 +1,8 @@
-"""What a sandboxed command left in its workspace that runs later, or decides what does: facts for whoever is outside.
+"""Find files that a sandboxed command left in its workspace and that may run later, outside the sandbox.
 
-A file counts if it was changed or moved while the command ran, itself or with a folder above it, and can be executed,
-is one that tools obey by any of its names, or is a link that leads out of the workspace, or to where tools look. The
-kernel keeps the time of a change, and nobody can set it; which folder was where is known from before.
+A file counts if it, or a folder above it, was changed or moved while the command ran, and if it is executable, is a
+file that tools obey (under any of its names), or is a link that leads out of the workspace or that tools look for. The
+kernel keeps the time of the last change, and no program can set it. A survey from before the run shows moved folders.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from assent.model import printable, within
 from assent.platform.paths import ancestors
 from assent.platform.symlinks import find_led_to
 from assent.sandbox.profiles.git_repositories import store_part
-from assent.sandbox.profiles.secret_paths import NOTHING_SEEN, Survey
+from assent.sandbox.profiles.secret_paths import EMPTY_SURVEY, Survey
 
 _COARSE = getattr(time, "CLOCK_REALTIME_COARSE", 5)
-"""The clock by which the kernel dates changes."""
+"""The clock that the kernel uses for the times of changes."""
 _MOST_NAMED = 20
 _MOST_ENTRIES = 50_000
 _AT_ONCE = 500
@@ -48,48 +48,48 @@ _BUILD_FILES = frozenset(
 
 
 class Programs(msgspec.Struct, frozen=True):
-    """What was found."""
+    """The files that were found."""
 
     paths: tuple[str, ...] = ()
-    """The first of them, by name."""
+    """The first of them, sorted."""
     count: int = 0
     complete: bool = True
-    """False where not all of it could be looked through: there is too much, or the command closed a folder."""
+    """False if some files were not checked: there are too many, or the command closed a folder."""
 
     def __bool__(self) -> bool:
         return bool(self.count) or not self.complete
 
 
 def now() -> int:
-    """Return the time from which on a change counts."""
+    """Return the current time on the clock of changes."""
     return time.clock_gettime_ns(_COARSE)
 
 
 class Before(NamedTuple):
-    """What is known from before the command ran."""
+    """The state before the command ran."""
 
     since: int
-    """When it began."""
-    survey: Survey = NOTHING_SEEN
-    """Which folders were where."""
+    """When the command began."""
+    survey: Survey = EMPTY_SURVEY
+    """Where each folder was."""
 
 
 class _Found(NamedTuple):
-    """Something in the workspace."""
+    """An entry of the workspace."""
 
     entry: os.DirEntry[str]
     moved: bool
-    """Whether a folder above it has been moved."""
+    """Whether a folder above it was moved."""
 
 
 class _Names:
-    """Counts by how many names files are found: one that has more is changed outside of the workspace too."""
+    """Count the hard links found of each file: a file with more links was changed outside the workspace too."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, int], tuple[int, list[str]]] = {}
 
     def add(self, entry: os.DirEntry[str]) -> None:
-        """Count a name of a file."""
+        """Count one hard link."""
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError:
@@ -98,12 +98,12 @@ class _Names:
             self._found.setdefault((status.st_dev, status.st_ino), (status.st_nlink, []))[1].append(entry.path)
 
     def known_elsewhere(self) -> list[str]:
-        """Return a name of each file that has others which were not found."""
+        """Return one path of each file that has hard links elsewhere."""
         return [paths[0] for count, paths in self._found.values() if count > len(paths)]
 
 
 async def find_programs(roots: Iterable[str], apart: frozenset[str], before: Before) -> Programs:
-    """Look through workspaces; what lies apart could not be changed. Others get their turn in between."""
+    """Search workspaces, without the paths in `apart`, which cannot have changed. Yields to other tasks meanwhile."""
     roots = tuple(roots)
     found: set[str | None] = set()
     changed: list[str] = []
@@ -137,7 +137,7 @@ def _name(found: set[str], *, complete: bool) -> Programs:
 
 
 def _walk(root: str, apart: frozenset[str], before: Before) -> Iterator[_Found | None]:
-    """Yield everything below a folder; None for a changed folder that can not be looked into."""
+    """Yield everything below a folder; None for a changed folder that cannot be read."""
     folders = [(root, False)]
     for folder, moved in folders:
         try:
@@ -155,7 +155,7 @@ def _walk(root: str, apart: frozenset[str], before: Before) -> Iterator[_Found |
 
 
 def _is_moved(entry: os.DirEntry[str], before: Before) -> bool:
-    """Tell whether a folder was elsewhere before, or not there; where nobody looked before, by what its times say."""
+    """Tell whether a folder was elsewhere or missing before. Without a survey of its parent, go by its times."""
     numbers, listed = before.survey
     if entry.path in numbers or os.path.dirname(entry.path) in listed:
         return numbers.get(entry.path) != entry.inode()
@@ -176,21 +176,21 @@ def _may_have_changed(folder: str, since: int) -> bool:
 
 
 def _is_new(found: _Found, since: int) -> bool:
-    """Tell whether something was made or changed, or got its name, while the command ran."""
+    """Tell whether a file was made, changed or renamed while the command ran."""
     if found.entry.is_dir(follow_symlinks=False):
         return False
     return found.moved or _may_have_changed(found.entry.path, since)
 
 
 def _leads(entry: os.DirEntry[str], root: str) -> tuple[str, ...]:
-    """Return where tools look by way of a link."""
+    """Return the targets of a link that tools look for."""
     if not may_begin_control_plane(entry.name) and not is_control_plane(entry.path[len(root) :]):
         return ()
     return find_led_to(entry.path, entry.path[len(root) + 1 :])
 
 
 def _name_for(entry: os.DirEntry[str], root: str, roots: tuple[str, ...]) -> str | None:
-    """Return what is to be named because of something new, if anything."""
+    """Return the path to report for a new or changed entry, if any."""
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:
@@ -208,11 +208,13 @@ def _name_for(entry: os.DirEntry[str], root: str, roots: tuple[str, ...]) -> str
 
 
 def _is_inert(path: str) -> bool:
-    return path.endswith(".sample") and "/.git/hooks/" in path  # git makes them with a repository, and runs none
+    return (
+        path.endswith(".sample") and "/.git/hooks/" in path
+    )  # git creates these with a repository and never runs them
 
 
 def _decides(path: str) -> bool:
-    """Tell whether tools obey a file by its name; a repository's store is looked at by itself."""
+    """Tell whether tools obey a file because of its name; `store_part` covers the store of a repository."""
     if "/.git/" in path:
         return False
     return path.rpartition("/")[2].lower() in _BUILD_FILES or is_control_plane(path)

@@ -1,4 +1,4 @@
-"""Reaching into folders that a sandboxed command writes: whatever links it put there are not followed."""
+"""Open folders that a sandboxed command can write, without following any link that it put there."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
-def opened(path: str) -> Iterator[int]:
-    """Lend a folder by its real path, or raise `OSError`: also where one on the way has become a link."""
+def open_folder(path: str) -> Iterator[int]:
+    """Open a folder by its real path, or raise `OSError`: also if a folder on the way became a link."""
     descriptor = os.open("/", _FLAGS)
     try:
         for name in filter(None, path.split("/")):
@@ -24,8 +24,8 @@ def opened(path: str) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def made(folder: int, name: str) -> Iterator[int]:
-    """Lend a folder inside another, made if need be; whatever else has its name is removed."""
+def make_folder(folder: int, name: str) -> Iterator[int]:
+    """Open a folder inside another and create it if needed; anything else with its name is removed."""
     try:
         os.mkdir(name, 0o700, dir_fd=folder)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""A command at work in its sandbox: it can be signalled, waited for, and ended with everything it started."""
+"""A command that runs in its sandbox: signal it, wait for it, and end it with all its child processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, assert_never
 import msgspec
 
 from assent.model import SandboxProfile, Violation
-from assent.sandbox.launch.start import end_group
+from assent.sandbox.launch.waiting_sandbox import end_group
 from assent.sandbox.left_programs import Programs
 from assent.sandbox.streams import Output, StdinPipe, wait_readable
 
@@ -27,21 +27,21 @@ Stop: TypeAlias = Literal["wall time", "output", "cancelled", "boundary"]
 
 
 class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended, and what it was kept from doing."""
+    """How a command ended, and what was stopped."""
 
     code: int
-    """As a shell tells it: 128 and the number of the signal, if one ended it."""
+    """The exit code as in a shell: 128 plus the number of the signal, if a signal ended it."""
     stopped: Stop | None = None
-    """What Assent ended it for."""
+    """Why Assent ended the command."""
     fault: str = ""
-    """Where that is the boundary itself: what went wrong with it."""
+    """What went wrong with the boundary, if that is why."""
     violations: tuple[Violation, ...] = ()
     programs: Programs = Programs()
-    """What it left in the workspace that runs later, or decides what does."""
+    """Files that it left in the workspace and that may run later."""
 
     @property
     def why_stopped(self) -> str:
-        """Say what Assent ended it for."""
+        """Describe why Assent ended the command."""
         match self.stopped:
             case None:
                 return "nothing"
@@ -61,7 +61,7 @@ class Process:
         self,
         process: subprocess.Popen[bytes],
         pid: int,
-        leash: int,
+        lifeline: int,
         profile: SandboxProfile,
         *,
         on_end: Callable[[], None] = lambda: None,
@@ -70,7 +70,7 @@ class Process:
     ) -> None:
         self._process = process
         self._pid = pid
-        self._leash = leash
+        self._lifeline = lifeline
         self._on_end = on_end
         self._violations = violations
         self._programs = programs
@@ -87,23 +87,23 @@ class Process:
         self.stderr: Output | None = None
 
     def end_after(self, seconds: float | None) -> None:
-        """Set the time after which everything is ended."""
+        """Set the time after which the command is killed."""
         if seconds is not None:
             self._timer = asyncio.get_running_loop().call_later(seconds, self.kill, "wall time")
 
     def signal(self, number: int, *, group: bool = False) -> None:
-        """Send a signal to the command; `group`: to all that a terminal would send it to."""
+        """Send a signal to the command; `group`: to its whole process group, as a terminal does."""
         if self._ended is None:
             with contextlib.suppress(ProcessLookupError):
                 try:
                     signal.pidfd_send_signal(self._pid, number, None, _PROCESS_GROUP if group else 0)
-                except OSError as error:  # a kernel before 6.9 knows no groups here
+                except OSError as error:  # kernels before 6.9 do not support groups here
                     if error.errno != errno.EINVAL:
                         raise
                     signal.pidfd_send_signal(self._pid, number)
 
     def lose(self, fault: str) -> None:
-        """End it because its boundary can no longer be kept up."""
+        """End the command because its boundary can no longer be kept in force."""
         self._fault = self._fault or fault
         self.kill("boundary")
 
@@ -116,7 +116,7 @@ class Process:
                 signal.pidfd_send_signal(self._pid, signal.SIGKILL)
 
     async def wait(self) -> ProcessResult:
-        """Wait for the end. By then everything that the command started is gone too."""
+        """Wait until the command and all its child processes have ended."""
         async with self._waiting:
             if self._ended is None:
                 await wait_readable(self._watch)
@@ -127,8 +127,8 @@ class Process:
             return self._ended
 
     def _reap(self) -> ProcessResult:
-        # While it is not waited for, its number is nobody else's. Without a namespace of its own what it left behind
-        # would stay; it can not have left the group.
+        # The kernel does not reuse the pid before `wait`. Without a pid namespace, child processes would stay; they
+        # cannot have left the group.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         code = self._process.wait()
@@ -137,12 +137,12 @@ class Process:
         self._on_end()
         os.close(self._watch)
         os.close(self._pid)
-        os.close(self._leash)
+        os.close(self._lifeline)
         shown = 128 - code if code < 0 else code
         return ProcessResult(code=shown, stopped=self._stopped, fault=self._fault, violations=self._violations())
 
     async def _emptied(self) -> None:
-        """Wait until what was killed with it is gone: the kernel needs a moment. Nobody may ever bury the dead."""
+        """Wait until the killed child processes are gone; zombies may stay, so not for ever."""
         pause, until = _SHORTEST, time.monotonic() + _DYING_SECONDS
         with contextlib.suppress(ProcessLookupError, PermissionError):
             while time.monotonic() < until:
@@ -151,7 +151,7 @@ class Process:
                 pause = min(2 * pause, _LONGEST)
 
     async def close(self) -> None:
-        """End it if need be, and let go of its streams."""
+        """End the command if it still runs, and close its streams."""
         self.kill()
         await self.wait()
         for stream in (self.stdin, self.stdout, self.stderr):

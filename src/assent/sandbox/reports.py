@@ -1,4 +1,4 @@
-"""What happened in a sandbox, as whoever set it up tells it, and the log's events of it."""
+"""Reports of what happened in a sandbox, and the events that the log keeps of them."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ ENDS = ("process.completed", "process.terminated", "runtime.error")
 
 
 class SandboxReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One thing that happened."""
+    """One report."""
 
     type: Happened
     event_id: str = ""
     timestamp: str = ""
     profile: SandboxProfile | None = None
-    """The boundary as it is in force; at the end, with references to what was stopped."""
+    """The boundary in force; in the last report, with references to violations."""
     violation: Violation | None = None
     exit_code: int | None = None
     stopped: str | None = None
-    """What Assent ended the command for."""
+    """Why Assent ended the command."""
     reason: str | None = None
     command: Annotated[str, msgspec.Meta(max_length=_LONGEST_COMMAND)] | None = None
-    """What begins, as one would write it."""
+    """The command that begins, as a shell line."""
     programs: Programs | None = None
-    """What the command left in the workspace that runs later, or decides what does."""
+    """Files that the command left in the workspace and that may run later."""
 
     @property
     def summary(self) -> str:
-        """Say it in one line."""
+        """Describe the report in one line."""
         if self.violation is not None:
             return f"stopped: {self.violation.words}"
         if self.type == "sandbox.applied" and self.profile is not None:
@@ -58,25 +58,25 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel", o
 
     @property
     def is_end(self) -> bool:
-        """Tell whether nothing more comes of it."""
+        """Tell whether this is the last report of its sandbox."""
         return self.type in ENDS
 
 
 class SandboxOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose sandbox it is."""
+    """The run, user and decision that a sandbox belongs to."""
 
     run: str
-    """The run of one command in one sandbox."""
+    """The id of this run of one command."""
     user: str
     agent: str = ""
     session: str = ""
     ticket: str | None = None
-    """The decision that it carries out, if any …"""
+    """The decision that the run carries out, if any."""
     digest: str | None = None
-    """… and that decision's digest."""
+    """The digest of that decision."""
     approval: str | None = None
     reporter: str = ""
-    """The token of whoever told."""
+    """The token of the reporting client."""
 
 
 def begins(argv: Sequence[str]) -> SandboxReport:
@@ -85,13 +85,13 @@ def begins(argv: Sequence[str]) -> SandboxReport:
 
 
 def stamp(report: SandboxReport) -> SandboxReport:
-    """Give a report its time, and an id by which others can refer to it."""
+    """Give a report its time and an id."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return msgspec.structs.replace(report, event_id=f"evt_{os.urandom(12).hex()}", timestamp=now)
 
 
 def event_of(report: SandboxReport, origin: SandboxOrigin) -> Event:
-    """Make the log's event of a report."""
+    """Convert a report to an event of the log."""
     session = origin.session or origin.run
     said = {
         "user": origin.user,

@@ -1,4 +1,4 @@
-"""`async with Sandbox(profile) as box: process = await box.start(argv)`: commands inside a boundary, or not at all."""
+"""`async with Sandbox(profile) as box: process = await box.start(argv)`: run commands inside a boundary."""
 
 from __future__ import annotations
 
@@ -12,34 +12,31 @@ from typing import Self, TypeAlias
 
 import msgspec
 
-from assent.agents.wiring.hook_files import place_hook
 from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest, printable
-from assent.platform.daemon_address import ASK_FOLDER
 from assent.platform.files import make_private_folder
 from assent.platform.paths import assent_home, user_home
 from assent.sandbox import left_programs, trial_run
 from assent.sandbox.environment.variables import pass_on, proxy_variables
-from assent.sandbox.errors import CommandNotStarted, Moved, Unavailable
-from assent.sandbox.launch.start import LaunchOrder, Started, begin, launch, launch_bare, resolve_environment
+from assent.sandbox.errors import CommandNotStarted, PathReplaced, Unavailable
+from assent.sandbox.launch.start import LaunchOrder, begin, launch, launch_without_namespaces, resolve_environment
 from assent.sandbox.launch.supervisor import Supervisor
-from assent.sandbox.launch.without_namespaces import Bare, find_outer, lock_alone, lock_inside
+from assent.sandbox.launch.waiting_sandbox import WaitingSandbox
+from assent.sandbox.launch.without_namespaces import BareBoundary, find_outer, lock_alone, lock_inside
 from assent.sandbox.left_programs import Before, Programs, find_programs
 from assent.sandbox.linux.cgroups import ControlGroup
 from assent.sandbox.linux.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.mounts import plan
-from assent.sandbox.mounts.check import check_standing, expect
+from assent.sandbox.mounts.check import check_mounts, expect
 from assent.sandbox.network.package_indexes import npm_registry, package_hosts, pip_variables
 from assent.sandbox.network.proxy import NetworkProxy
 from assent.sandbox.persistent import package_caches
-from assent.sandbox.persistent.agent_state import AgentState, Binds
+from assent.sandbox.persistent.agent_state import AgentState, Binds, show_assent_home
 from assent.sandbox.process import Process
-from assent.sandbox.profiles.boundary import Boundary, settle
-from assent.sandbox.streams import Output, OutputCounter, StdinPipe, check_given, wait_readable
+from assent.sandbox.profiles.boundary import Boundary, make_boundary
+from assent.sandbox.streams import NOTHING, PIPE, CommandStreams, check_given, wait_readable
 from assent.sandbox.upkeep.mounts import Upkeep
 from assent.sandbox.upkeep.placeholders import Placeholders
 
-PIPE = -1
-NOTHING = -3
 PROXY_PORT = 3128
 _SETUP_SECONDS = 30
 _MOST_VIOLATIONS = 1000
@@ -47,16 +44,37 @@ _MOST_TRIES = 5
 
 Applied: TypeAlias = Callable[[SandboxProfile], Awaitable[None] | None]
 Ask: TypeAlias = Callable[[Violation], Awaitable[bool]]
+Hear: TypeAlias = Callable[[Violation], None]
+
+
+class _Attempt:
+    """One command on its way into the sandbox, and what to undo if it does not start."""
+
+    def __init__(self, boundary: Boundary, machine: Machine, group: ControlGroup, streams: CommandStreams) -> None:
+        self.boundary = boundary
+        self.machine = machine
+        self.group = group
+        self.streams = streams
+        self.guards = contextlib.ExitStack()
+        """What ends with the command."""
+        self.started: WaitingSandbox | None = None
+
+    def undo(self) -> None:
+        """End and close everything."""
+        self.streams.close()
+        if self.started is not None:
+            self.started.abandon()
+        self.guards.close()
 
 
 class Sandbox:
-    """A boundary, set up anew for each command that is started in it.
+    """A boundary that is set up for each command started in it.
 
-    `on_applied` is told of the boundary as it is in force, before the command's first instruction; if that raises,
-    nothing runs. `on_violation` hears of everything that was stopped. `ask` is asked about what lies outside, if the
-    profile says so. Commands end with the process that started them. `state` is what a whole agent finds of its own.
-    `environ` says where Assent and its user have their things; `passed`, where it is given, is what of variables a
-    command may get: it may come from anybody, and decides nothing here.
+    `on_applied` gets the boundary in force, before the command's first instruction; if it raises, nothing runs.
+    `on_violation` gets every attempt that was stopped. `ask` is called for a file or host outside, if the profile says
+    `ask`. Commands end with the process that started them. `state` is the state of a contained agent. `environ` says
+    where Assent's home and its user's files are. `passed`, if given, has the variables that a command may get: it may
+    come from anybody, and decides nothing else.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -72,7 +90,7 @@ class Sandbox:
         ask: Ask | None = None,
         state: AgentState | None = None,
     ) -> None:
-        self._wished = profile
+        self._requested = profile
         self._environ = dict(environ)
         self._passed = dict(environ if passed is None else passed)
         self._machine = machine
@@ -84,7 +102,7 @@ class Sandbox:
         self._processes: set[Process] = set()
         self._groups: list[ControlGroup] = []
         self._boundary: Boundary | None = None
-        self._bare: Bare | None = None
+        self._bare: BareBoundary | None = None
         self._placeholders: Placeholders | None = None
         self._state = state
         self._binds: Binds = ()
@@ -92,18 +110,18 @@ class Sandbox:
         self._home = ""
 
     async def __aenter__(self) -> Self:
-        if self._wished.mode == "off":
+        if self._requested.mode == "off":
             raise Unavailable("the profile `off` is no boundary")
         outer = find_outer()
         machine = self._machine = self._machine or (find_machine() if outer is None else find_locks())
         try:
             if outer is not None:
-                self._bare = lock_inside(self._wished, outer, machine, self._environ)
-            elif machine.bubblewrap is None and not self._wished.write_roots:
-                self._bare = lock_alone(self._wished, machine, self._environ)
+                self._bare = lock_inside(self._requested, outer, machine, self._environ)
+            elif machine.bubblewrap is None and not self._requested.write_roots:
+                self._bare = lock_alone(self._requested, machine, self._environ)
             else:
                 machine.demand()
-                self._settle()
+                self._prepare()
         except ConfigError as error:
             self._forget()
             raise Unavailable(str(error)) from None
@@ -113,17 +131,17 @@ class Sandbox:
         return self
 
     def _forget(self) -> None:
-        trial_run.forget(self._wished.write_roots, self._environ)
+        trial_run.forget(self._requested.write_roots, self._environ)
 
-    def _settle(self) -> None:
+    def _prepare(self) -> None:
         home = assent_home(self._environ)
         make_private_folder(home)
-        hidden = tuple(dict.fromkeys((*self._wished.masked, home)))
-        boundary = settle(msgspec.structs.replace(self._wished, masked=hidden), self._environ)
+        hidden = tuple(dict.fromkeys((*self._requested.masked, home)))
+        boundary = make_boundary(msgspec.structs.replace(self._requested, masked=hidden), self._environ)
         user = boundary.user
         if boundary.profile.mode == "agent" and user.dropped:
-            # A socket and tokens of ours would be anybody's who runs as them: they see into the processes inside.
-            raise Unavailable("in somebody else's workspace an agent has nobody to ask: have them start it themselves")
+            # That user's processes can read the memory of those inside, and so the tokens of this user.
+            raise Unavailable("a whole agent cannot run in another user's workspace: let that user start it")
         owner = (user.uid, user.gid) if user.dropped else None
         places = os.path.join(home, "sandbox", "places")
         self._placeholders = Placeholders(places, boundary.profile.protected, owner, boundary.files)
@@ -132,7 +150,7 @@ class Sandbox:
             self._binds = ((package_caches.open_cache(home, boundary.profile.write_roots, user), plan.CACHE),)
         if boundary.profile.mode == "agent":
             self._home = home
-            self._shown = _show_asking(home)
+            self._shown = show_assent_home(home)
             if self._state is not None:
                 self._binds = (*self._binds, *self._state.written)
                 self._shown = (*self._shown, *self._state.shown)
@@ -157,61 +175,62 @@ class Sandbox:
     ) -> Process:
         """Start a command, or raise `Unavailable` or `CommandNotStarted`.
 
-        The streams are descriptors, `PIPE` or `NOTHING`; `terminal` says which of the three is the command's own.
+        The streams are descriptors, `PIPE` or `NOTHING`; `terminal` is the index of the stream that is its terminal.
         """
-        machine, bare = self._machine, self._bare
+        bare = self._bare
         boundary = self._boundary if bare is None else bare.boundary
-        if boundary is None or machine is None:
+        if boundary is None or self._machine is None:
             raise Unavailable("the sandbox is not open")
         if not argv or not argv[0]:
             raise CommandNotStarted("there is no command", code=127)
         check_given({s for s in (stdin, stdout, stderr) if s >= 0}, boundary.held)
         group = ControlGroup(boundary.profile.process_limits)
         self._groups = [*(known for known in self._groups if known.is_there), group]
-        pipes = _Pipes(stdin, stdout, stderr)
-        started = None
-        guards = contextlib.ExitStack()
-        guards.callback(group.remove)
+        attempt = _Attempt(boundary, self._machine, group, CommandStreams(stdin, stdout, stderr))
+        attempt.guards.callback(group.remove)
         try:
-            if self._bare is None:  # loaded while it is found out what it is to make
-                started = begin(boundary, argv, machine, pipes.inner, self._kept(group))
-            order = self._order(boundary, machine, argv, group, environment or {}, terminal)
-            upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
-            guards.callback(upkeep.close)
-            started = await self._set_up(boundary, order, machine, pipes, started)
-            pipes.close_inner()
-            started.tie()
-            group.shut(entered=started.grouped)
-            process = await self._begin(group, guards, started, order, boundary, machine, pipes)
-            if self._placeholders is not None and "mounts" in started.fds:
-                self._look_after(upkeep, started.take("mounts"), self._placeholders, process, guards)
-            started.close()
+            return await self._start(attempt, argv, environment or {}, terminal)
         except BaseException as error:
-            pipes.close()
-            if started is not None:
-                started.abandon()
-            guards.close()
+            attempt.undo()
             if isinstance(error, Unavailable):
                 self._forget()
             raise
+
+    async def _start(
+        self, attempt: _Attempt, argv: Sequence[str], environment: Mapping[str, str], terminal: int
+    ) -> Process:
+        boundary, machine, group, guards = attempt.boundary, attempt.machine, attempt.group, attempt.guards
+        if self._bare is None:  # bubblewrap loads while its mounts are planned
+            attempt.started = begin(boundary, argv, machine, attempt.streams.inner, self._kept(group))
+        order = self._order(boundary, machine, argv, group, environment, terminal)
+        upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
+        guards.callback(upkeep.close)
+        started = attempt.started = await self._set_up(attempt, order)
+        attempt.streams.close_inner()
+        started.tie()
+        group.shut(entered=started.grouped)
+        process = await self._run(attempt, started, order)
+        if self._placeholders is not None and "mounts" in started.fds:
+            self._start_upkeep(upkeep, started.take("mounts"), self._placeholders, process, guards)
+        started.close()
         return process
 
-    async def _set_up(
-        self, boundary: Boundary, order: LaunchOrder, machine: Machine, pipes: _Pipes, begun: Started | None
-    ) -> Started:
-        """Have everything made but the command; once more, if what was to be hidden went away, or moved, meanwhile."""
+    async def _set_up(self, attempt: _Attempt, order: LaunchOrder) -> WaitingSandbox:
+        """Set up everything but the command; retry if a path that must be hidden disappears or moves meanwhile."""
+        boundary, machine, streams = attempt.boundary, attempt.machine, attempt.streams.inner
+        begun = attempt.started
         for _ in range(_MOST_TRIES):
             if self._bare is None:
-                begun = begun or begin(boundary, order.argv, machine, pipes.inner, order.kept)
+                begun = begun or begin(boundary, order.argv, machine, streams, order.kept)
                 started, begun = launch(begun, boundary, order, machine), None
             else:
-                started = launch_bare(self._bare, order, pipes.inner)
+                started = launch_without_namespaces(self._bare, order, streams)
             try:
                 planned = expect(order.mounts, (*order.binds, *order.shown))
-                await _hear_report(started)
-                check_standing(started.fds["table"], planned)
-                await _hear_report(started)  # the locks are on
-            except Moved:
+                await _wait_for_report(started)
+                check_mounts(started.fds["table"], planned)
+                await _wait_for_report(started)  # second report: the locks are on
+            except PathReplaced:
                 started.abandon()
             except BaseException as error:
                 started.abandon()
@@ -221,7 +240,7 @@ class Sandbox:
                 order = msgspec.structs.replace(order, mounts=there)
             else:
                 return started
-        raise Unavailable("what is to be hidden or protected comes and goes too quickly")
+        raise Unavailable("a hidden or protected path comes and goes too quickly")
 
     def _order(
         self,
@@ -243,25 +262,18 @@ class Sandbox:
             shown=self._shown,
             mounts=() if self._placeholders is None else plan.plan_mounts(boundary, self._placeholders.made),
             kept=self._kept(group),
-            door=group.door,
+            cgroup_entry=group.entry,
         )
 
     def _kept(self, group: ControlGroup) -> tuple[int, ...]:
         held = () if self._placeholders is None else (self._placeholders.descriptor,)
-        return (*held, *group.doors)
+        return (*held, *group.entries)
 
-    async def _begin(
-        self,
-        group: ControlGroup,
-        guards: contextlib.ExitStack,
-        started: Started,
-        order: LaunchOrder,
-        boundary: Boundary,
-        machine: Machine,
-        pipes: _Pipes,
-    ) -> Process:
-        mechanisms = machine.mechanisms() if self._bare is None else self._bare.mechanisms(machine)
-        profile = self._in_force(boundary, order, (*mechanisms, group.mechanism))
+    async def _run(self, attempt: _Attempt, started: WaitingSandbox, order: LaunchOrder) -> Process:
+        """Report the boundary, start what serves and watches the command, and let the command begin."""
+        boundary, guards = attempt.boundary, attempt.guards
+        mechanisms = attempt.machine.mechanisms() if self._bare is None else self._bare.mechanisms(attempt.machine)
+        profile = self._in_force(boundary, order, (*mechanisms, attempt.group.mechanism))
         if self._on_applied is not None:
             told = self._on_applied(profile)
             if inspect.isawaitable(told):
@@ -269,44 +281,54 @@ class Sandbox:
         violations: list[Violation] = []
         hear = self._hear(violations)
         if "proxy" in started.fds:
-            environ = self._environ
-            indexes = functools.partial(package_hosts, environ, user_home(environ))
-            proxy = NetworkProxy(profile.network.hosts, hear, self._ask, indexes=indexes)
-            guards.callback(proxy.stop)
-            await proxy.serve(started.take("proxy"))
+            await self._serve_proxy(profile, started.take("proxy"), hear, guards)
         began = left_programs.now()
         started.go()
         supervisor = None
-        if "supervisor" in started.fds:  # until it answers, the command does not begin
-            stand_ins = () if self._placeholders is None else self._placeholders.made
-            supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask, stand_ins)
-            guards.callback(supervisor.stop)
-            supervisor.start()
+        if "supervisor" in started.fds:  # the command does not begin until the supervisor answers
+            supervisor = self._supervise(boundary, started.take("supervisor"), hear, guards)
         await wait_readable(started.fds["begin"])
         started.read_begin(order.argv)
         process = Process(
             started.process,
             started.take("pid"),
-            started.take("leash"),
+            started.take("lifeline"),
             profile,
             on_end=guards.close,
             violations=lambda: tuple(violations),
             programs=lambda: _look_for_programs(boundary, supervisor, began),
         )
-        pipes.attach(process, boundary.profile.process_limits.output_bytes)
-        process.end_after(boundary.profile.process_limits.wall_seconds)
+        limits = boundary.profile.process_limits
+        taken = attempt.streams.take(limits.output_bytes, lambda: process.kill("output"))
+        process.stdin, process.stdout, process.stderr = taken
+        process.end_after(limits.wall_seconds)
         self._processes.add(process)
         return process
 
-    def _look_after(
+    async def _serve_proxy(
+        self, profile: SandboxProfile, listener: int, hear: Hear, guards: contextlib.ExitStack
+    ) -> None:
+        indexes = functools.partial(package_hosts, self._environ, user_home(self._environ))
+        proxy = NetworkProxy(profile.network.hosts, hear, self._ask, indexes=indexes)
+        guards.callback(proxy.stop)
+        await proxy.serve(listener)
+
+    def _supervise(self, boundary: Boundary, listener: int, hear: Hear, guards: contextlib.ExitStack) -> Supervisor:
+        placeholders = () if self._placeholders is None else self._placeholders.made
+        supervisor = Supervisor(listener, boundary, hear, self._ask, placeholders)
+        guards.callback(supervisor.stop)
+        supervisor.start()
+        return supervisor
+
+    def _start_upkeep(
         self, upkeep: Upkeep, namespace: int, places: Placeholders, process: Process, guards: contextlib.ExitStack
     ) -> None:
-        """Keep up the boundary until the command ends."""
-        self._stack.callback(os.close, namespace)  # taking all the mounts down keeps whoever does it waiting
+        """Keep the boundary in force until the command ends."""
+        self._stack.callback(os.close, namespace)  # closed at the end: unmounting everything takes time
         task = asyncio.get_running_loop().create_task(upkeep.watch(namespace, places.add, process.lose))
         guards.callback(task.cancel)
 
-    def _hear(self, violations: list[Violation]) -> Callable[[Violation], None]:
+    def _hear(self, violations: list[Violation]) -> Hear:
         seen: set[tuple[str, str]] = set()
 
         def hear(violation: Violation) -> None:
@@ -332,7 +354,7 @@ class Sandbox:
         return resolve_environment(found, more)
 
     def _configured(self, home: str) -> dict[str, str]:
-        """Return the package indexes of the user's own settings, which may be hidden inside, unless variables do."""
+        """Return the package indexes of the user's settings, which may be hidden inside, unless variables name some."""
         registry = npm_registry(self._environ, home)
         found = pip_variables(self._environ, home) | ({"npm_config_registry": registry} if registry else {})
         given = {name.upper() for name in self._passed}
@@ -352,74 +374,20 @@ class Sandbox:
         )
 
 
-async def _hear_report(started: Started) -> None:
+async def _wait_for_report(started: WaitingSandbox) -> None:
     try:
         async with asyncio.timeout(_SETUP_SECONDS):
             if not started.has_report:
                 await wait_readable(started.control.fileno())
     except TimeoutError:
-        raise Unavailable(f"the sandbox did not stand within {_SETUP_SECONDS} seconds") from None
+        raise Unavailable(f"the sandbox was not set up within {_SETUP_SECONDS} seconds") from None
     started.read_report()
 
 
 async def _look_for_programs(boundary: Boundary, supervisor: Supervisor | None, began: int) -> Programs:
-    """Find what a command left that runs later; where nothing was tried that could change a file, there is none."""
+    """Find files that a command left and that may run later; none if no system call could have changed a file."""
     if supervisor is not None and not supervisor.saw_changes:
         return Programs()
     profile = boundary.profile
     apart = frozenset((*profile.protected, *profile.masked))
     return await find_programs(profile.write_roots, apart, Before(began, boundary.survey))
-
-
-def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
-    """Return what a whole agent finds where Assent's home is: a socket to ask over, hooks' script and tokens."""
-    asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
-    make_private_folder(asking)
-    make_private_folder(os.path.join(asking, "agents"))
-    place_hook(asking)
-    real = os.path.realpath(home)
-    return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
-
-
-class _Pipes:
-    """The streams of a command, inner ends and ours."""
-
-    def __init__(self, *wanted: int) -> None:
-        self._made: list[int] = []
-        self._ours: list[int | None] = []
-        inner = []
-        for index, want in enumerate(wanted):
-            if want == PIPE:
-                read, write = os.pipe2(os.O_CLOEXEC)
-                theirs, ours = (read, write) if index == 0 else (write, read)
-                self._made.append(theirs)
-                self._ours.append(ours)
-                inner.append(theirs)
-            elif want == NOTHING:
-                theirs = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-                self._made.append(theirs)
-                self._ours.append(None)
-                inner.append(theirs)
-            else:
-                self._ours.append(None)
-                inner.append(want)
-        self.inner = (inner[0], inner[1], inner[2])
-
-    def close_inner(self) -> None:
-        while self._made:
-            os.close(self._made.pop())
-
-    def close(self) -> None:
-        self.close_inner()
-        for descriptor in self._ours:
-            if descriptor is not None:
-                os.close(descriptor)
-        self._ours = [None, None, None]
-
-    def attach(self, process: Process, limit: int | None) -> None:
-        tally = OutputCounter(limit, lambda: process.kill("output"))
-        given, out, err = self._ours
-        process.stdin = None if given is None else StdinPipe(given)
-        process.stdout = None if out is None else Output(out, tally)
-        process.stderr = None if err is None else Output(err, tally)
-        self._ours = [None, None, None]

@@ -1,6 +1,6 @@
-"""A terminal of its own for a command, joined to the one outside: what is typed goes in, what is shown comes out.
+"""A separate terminal for a command, connected to the user's: input goes in, output comes out.
 
-The command never holds the outer terminal, and so can type nothing into it.
+The command never has the user's terminal open, so it cannot type into it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 
 _PIECE = 1 << 16
 _PLAIN = b"\x18\x1b[!p\x1b[0m\x1b(B\x0f\r\n"
-"""Ends whatever sequence a terminal is in the middle of, and shows plain letters."""
+"""Ends an unfinished escape sequence, and resets the terminal to plain text."""
 
 
 class Terminal:
-    """The inner terminal, and the outer one while it lasts."""
+    """The command's terminal, connected to the user's."""
 
     def __init__(self, outer_in: int | None, outer_out: int | None) -> None:
-        """Make an inner terminal. `outer_in` is read, `outer_out` written, where they are terminals."""
+        """Open an inner terminal. Input comes from `outer_in`, output goes to `outer_out`, if those are terminals."""
         self._in, self._out = outer_in, outer_out
         self._ours, self.inner = pty.openpty()
         self._before: list[Any] | None = None
@@ -53,7 +53,7 @@ class Terminal:
                 fcntl.ioctl(self._ours, termios.TIOCSWINSZ, fcntl.ioctl(outer, termios.TIOCGWINSZ, bytes(8)))
 
     def join(self) -> None:
-        """Begin to pass on, once the command has its end."""
+        """Start forwarding, after the command has opened its end."""
         os.close(self.inner)
         self.inner = -1
         os.set_blocking(self._ours, False)
@@ -71,7 +71,7 @@ class Terminal:
             typed = b""
         if not typed and self._in is not None:
             self._loop.remove_reader(self._in)
-        # What a program that does not read is sent is dropped, as a terminal does.
+        # Input for a program that does not read is dropped, as on any terminal.
         with contextlib.suppress(OSError):
             os.write(self._ours, typed)
 
@@ -96,10 +96,10 @@ class Terminal:
                 break
 
     async def ask(self, question: Callable[[], Awaitable[bool]]) -> bool:
-        """Put the outer terminal back as it was for the time of a question: the command shows nothing meanwhile.
+        """Restore the outer terminal for the time of a question, and pause the command's output.
 
-        What it showed before may have left the terminal in the middle of something, or with its letters unseen; what
-        was typed before was for the command.
+        Earlier output may have left an unfinished sequence, or invisible text. Earlier input was for the command, and
+        is dropped.
         """
         if self._in is None or self._before is None:
             return False
@@ -117,7 +117,7 @@ class Terminal:
                 self._loop.add_reader(self._ours, self._pass_out)
 
     async def leave(self) -> None:
-        """Show what is left, and put the outer terminal back as it was."""
+        """Show the remaining output, and restore the outer terminal."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1):
                 await self._gone.wait()
@@ -134,8 +134,8 @@ class Terminal:
 
 
 def _hears(outer: int) -> bool:
-    """Whether what is typed there is for this process: not for one in the background of a shell with jobs."""
+    """Tell whether this process is in the foreground of the terminal, and so gets its input."""
     try:
         return os.tcgetpgrp(outer) == os.getpgrp()
     except OSError as error:
-        return error.errno == errno.ENOTTY  # a terminal that controls no session has no background
+        return error.errno == errno.ENOTTY  # a terminal without a session has no background jobs

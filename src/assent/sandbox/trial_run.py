@@ -1,7 +1,7 @@
-"""Whether a sandbox can really be set up in a workspace: found out by setting one up.
+"""Find out whether a sandbox can be set up in a workspace, by setting one up.
 
-All processes of a user believe what worked for ten minutes. What failed is tried again whenever somebody asks, and a
-sandbox that could not be set up for a real command takes the belief with it.
+All processes of a user trust a success for ten minutes. A failure is retried on every request, and a sandbox that could
+not be set up for a real command ends the trust.
 """
 
 from __future__ import annotations
@@ -24,53 +24,53 @@ from assent.platform.paths import assent_home
 from assent.policy.sandbox_profiles import profile
 from assent.sandbox.linux.mechanisms import stamp
 
-BELIEVED = 600.0
-"""For how many seconds what worked is believed."""
+TRUSTED_SECONDS = 600.0
+"""For how many seconds a success is trusted."""
 _SECONDS = 60
 
 
 class SandboxTrial(msgspec.Struct, frozen=True):
-    """How a sandbox was set up."""
+    """The result of setting up a sandbox."""
 
     fault: str | None = None
-    """Why it could not be; None if it could."""
+    """Why it could not be set up; None if it was."""
     said: str = ""
     """What the command inside printed."""
     seconds: float = 0.0
 
 
 def find_fault(roots: Iterable[str], environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return why no sandbox that writes in these folders can be set up, None if one can; no folders: one that reads."""
+    """Return why no sandbox that writes in these folders can be set up; None if one can. No folders: read-only."""
     roots = tuple(roots)
-    if is_believed(roots, environ):
+    if is_trusted(roots, environ):
         return None
     fault = attempt(roots, ["true"], environ).fault
     if fault is None:
-        _believe(roots, environ)
+        _remember(roots, environ)
     return fault
 
 
-def is_believed(roots: Iterable[str], environ: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether a sandbox was set up here lately."""
+def is_trusted(roots: Iterable[str], environ: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether a sandbox was set up here recently."""
     try:
         file = _file(roots, environ)
         if not os.path.isfile(file) or find_private(file, suggestion="delete it") != _content():
             return False
-        return 0 <= time.time() - os.stat(file).st_mtime < BELIEVED
+        return 0 <= time.time() - os.stat(file).st_mtime < TRUSTED_SECONDS
     except (ConfigError, OSError):
         return False
 
 
 def forget(roots: Iterable[str], environ: Mapping[str, str] = os.environ) -> None:
-    """Believe no longer that a sandbox can be set up here."""
+    """No longer trust that a sandbox can be set up here."""
     with contextlib.suppress(ConfigError, OSError):
         os.unlink(_file(roots, environ))
 
 
 def attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> SandboxTrial:
-    """Set a sandbox up now, and run a command in it that prints little."""
+    """Set up a sandbox now, and run a command in it that prints little."""
     found: list[SandboxTrial] = []
-    # In a thread of its own: whoever asks may be in the midst of an event loop.
+    # In a thread, because the caller may be inside an event loop.
     thread = threading.Thread(target=lambda: found.append(asyncio.run(_attempt(roots, argv, environ))), daemon=True)
     thread.start()
     thread.join(_SECONDS)
@@ -78,7 +78,7 @@ def attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[str, str
 
 
 async def _attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[str, str]) -> SandboxTrial:
-    from assent.sandbox.sandbox import Sandbox  # noqa: PLC0415 - slow to load, and it forgets what is known here
+    from assent.sandbox.sandbox import Sandbox  # noqa: PLC0415 - slow to load, and it imports this module
 
     began = time.perf_counter()
     try:
@@ -87,7 +87,7 @@ async def _attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[s
             said = b"" if process.stdout is None else b"".join([piece async for piece in process.stdout])
             ended = await process.wait()
             seconds = time.perf_counter() - began
-    except Exception as error:  # noqa: BLE001 - whatever keeps a sandbox from being set up is the fault
+    except Exception as error:  # noqa: BLE001 - every error of setting up is the result
         return SandboxTrial(str(error) or type(error).__name__)
     fault = f"`{argv[0]}` ended with {ended.code} inside" if ended.code else None
     return SandboxTrial(fault, said.decode(errors="replace"), seconds)
@@ -101,7 +101,7 @@ def _profile(roots: Sequence[str], environ: Mapping[str, str]) -> SandboxProfile
     return found
 
 
-def _believe(roots: Iterable[str], environ: Mapping[str, str]) -> None:
+def _remember(roots: Iterable[str], environ: Mapping[str, str]) -> None:
     with contextlib.suppress(ConfigError, OSError):
         file = _file(roots, environ)
         make_private_folder(os.path.dirname(file))
@@ -109,7 +109,7 @@ def _believe(roots: Iterable[str], environ: Mapping[str, str]) -> None:
 
 
 def _content() -> bytes:
-    """Say on what machine it worked, since which start of it."""
+    """Identify the machine and its boot."""
     return msgspec.json.encode(stamp())
 
 

@@ -24,7 +24,7 @@ from assent.platform.facts import Observer
 from assent.platform.paths import MANAGED_FILE, find_places, real_folder
 from assent.policy.engine import Engine
 from assent.runs.engines import PolicyAdditions, make_run_engine
-from assent.sandbox.capabilities import Outlook, may_contain
+from assent.sandbox.capabilities import SandboxCapabilities, may_contain
 from assent.sandbox.linux.mechanisms import find_machine
 from assent.server.rule_file_cache import RuleFiles
 
@@ -132,7 +132,7 @@ class Projects:
             return engine
 
     def _make(self, found: Layers, fault: str | None) -> ProjectPolicy:
-        outlook = Outlook(found.workspace.roots, self._environ, tried=may_contain(found.policies))
+        outlook = SandboxCapabilities(found.workspace.roots, self._environ, tried=may_contain(found.policies))
         engine = Engine(found.policies, facts=lambda: outlook(self.seen()))
         return ProjectPolicy(found, engine, Engine(found.policies, facts=self._blind), fault)
 

@@ -32,7 +32,7 @@ def swapping(own_world, monkeypatch):
     def swap(one, other, times):
         left.extend([(one, other)] * times)
 
-    real_launch, real_hear = sandbox.launch, sandbox._hear_report
+    real_launch, real_hear = sandbox.launch, sandbox._wait_for_report
 
     def launch(*words):
         if left:
@@ -47,7 +47,7 @@ def swapping(own_world, monkeypatch):
                 exchange(*left.pop())
 
     monkeypatch.setattr(sandbox, "launch", launch)
-    monkeypatch.setattr(sandbox, "_hear_report", hear)
+    monkeypatch.setattr(sandbox, "_wait_for_report", hear)
     return swap
 
 

@@ -53,6 +53,6 @@ def test_stand_ins_are_made_and_removed_through_no_link(own_world, tmp_path):
         (own_world.workspace / "tools").symlink_to(own_world.outside)
     assert elsewhere.is_dir()
     elsewhere.rmdir()
-    with pytest.raises(Unavailable, match="can not be held"), Placeholders(str(tmp_path), [name]):
+    with pytest.raises(Unavailable, match="cannot be held"), Placeholders(str(tmp_path), [name]):
         pass
     assert not elsewhere.exists()

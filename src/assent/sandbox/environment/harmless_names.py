@@ -1,4 +1,4 @@
-"""Which variables a sandboxed command gets, each by its name: what is not known to be harmless stays outside."""
+"""The names of environment variables that a sandboxed command gets. All others stay outside."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ NAMES = frozenset(
         "XDG_STATE_HOME",
     ]
 )
-"""What programs need to find each other, to speak the user's language, and to build."""
+"""Variables for finding programs, for the user's locale, and for building."""
 _LOCALE = "ALL COLLATE CTYPE MESSAGES MONETARY NUMERIC TIME ADDRESS IDENTIFICATION MEASUREMENT NAME PAPER TELEPHONE"
 _PIP = """
     INDEX_URL EXTRA_INDEX_URL FIND_LINKS NO_INDEX CONFIG_FILE CACHE_DIR NO_CACHE_DIR TIMEOUT DEFAULT_TIMEOUT RETRIES
@@ -157,7 +157,7 @@ _FAMILIES = frozenset(
     )
     for name in names.split()
 )
-"""The settings of package managers and of the language; npm takes its own however they are written."""
+"""Settings of package managers and of the locale; npm accepts its settings in any case."""
 _SHAPES = re.compile(
     r"""npm_config_@[\w.-]+:registry
     | (?i:npm_config_)[\w-]+(?:_mirror|_binary_host|_binary_site|_dist_url)
@@ -170,7 +170,7 @@ _SHAPES = re.compile(
 
 
 def is_harmless(name: str) -> bool:
-    """Tell whether a variable is known to hold no secret, but perhaps an address with one in it."""
+    """Tell whether a variable is known to hold no secret, except perhaps in a URL."""
     if name in NAMES:
         return True
     full = name.upper().replace("-", "_") if name.startswith(("npm_config_", "NPM_CONFIG_")) else name

@@ -1,4 +1,4 @@
-"""The variables that a sandboxed command gets: those on a list, without the secrets in them."""
+"""The environment of a sandboxed command: the variables on a list, without secrets."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ _PLACES = frozenset(
 )
 _INDEXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_", "CARGO_HOME", "YARN_NPM_REGISTRY_SERVER")
 SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RUNTIME_DIR")
-"""What names a socket of the user's session, which is hidden inside."""
+"""Variables that name a socket of the user's session, which is hidden inside."""
 FILE_VARIABLES = (
     *SECRET_FILES,
     *("npm_config_userconfig", "PIP_CONFIG_FILE", "UV_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"),
     *("GOOGLE_APPLICATION_CREDENTIALS", "BOTO_CONFIG"),
 )
-"""What names a file with secrets, which is hidden inside."""
+"""Variables that name a file with secrets, which is hidden inside."""
 _KEPT = (*FILE_VARIABLES, *SECRET_FOLDERS)
 _USER_INFO = re.compile(r"(?:(?<=://)|(?<![^\s=,;|])//)[^\s/?#\\]*@")
 _SCHEMELESS = re.compile(r"(?<![^\s=,;|])[^\s/@:=,;|]+:[^\s/@,;|]*@(?=[\w.\[-])")
 _ADDRESS = re.compile(r"//(?P<host>[^\s/?#\\,;|]*)(?P<rest>[^\s]*)")
 _PLAIN_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]*\]|[\w.~-]*)(?::[0-9]*)?", re.ASCII)
 _ODD_ADDRESS = re.compile(r"(?i)\b(?:https?|wss?|ftp):(?!//[^/\\])")
-"""What some clients take for an address all the same, user and password included."""
+"""Malformed URLs that some clients accept, with user and password."""
 _PARAMETER = re.compile(r"[?&#;]([^=&#;]+)=")
 _SECRET_PARAMETER = re.compile(rf"(?i){SECRET_PARAMETERS}")
 _KEY = re.compile(KEY_FORMS)
 _ASSIGNED = re.compile(r"""([\w.-]+)=(?=["']?[^\s"'/]{6})""")
 _OPTION = re.compile(r"""(?<!\S)--?([\w-]+)\s+(?=["']?[^\s"'/-][^\s"'/]{5})""")
 _PASSED = "jobserver-auth"
-"""What only looks like a secret's name: where make finds its helpers."""
+"""Looks like the name of a secret, but is how make finds its job server."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def pass_on(environ: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str]:
-    """Return what of the environment goes inside. A secret does so only if the profile names that very variable."""
+    """Return the variables that go inside. A secret does only if the profile names its variable."""
     named = set(allowed)
     found = {n: v for n, v in environ.items() if n in named}
     for name, value in environ.items():
@@ -49,7 +49,7 @@ def pass_on(environ: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str
 
 
 def without_credentials(value: str) -> str | None:
-    """Take users and passwords out of the addresses in a value; None if it may hold a secret even then."""
+    """Remove users and passwords from the URLs in a value; None if the value may still hold a secret."""
     named = (*_ASSIGNED.findall(value), *_OPTION.findall(value))
     if any(map(_is_secret, named)) or _KEY.search(value) or _ODD_ADDRESS.search(value):
         return None
@@ -60,12 +60,12 @@ def without_credentials(value: str) -> str | None:
 
 
 def _is_secret(name: str) -> bool:
-    """Tell whether what is given to a variable, a macro or an option of this name is a secret."""
+    """Tell whether the value of a variable, macro or option with this name is a secret."""
     return is_secret_name(name.lstrip("-")) and not name.endswith(_PASSED)
 
 
 def _is_plain(address: re.Match[str]) -> bool:
-    """Tell whether an address surely has no password left: in what looks like a port, or among its parameters."""
+    """Tell whether a URL surely has no password left, in its port or in its parameters."""
     if not _PLAIN_HOST.fullmatch(address["host"]):
         return False
     names = _PARAMETER.findall(address["rest"])
@@ -73,9 +73,9 @@ def _is_plain(address: re.Match[str]) -> bool:
 
 
 def places_of(environ: Mapping[str, str], home: str) -> dict[str, str]:
-    """Return the variables by which a daemon finds its user's places and indexes, for its launcher to go by.
+    """Return the variables that name the user's folders and package indexes, for the daemon's launcher.
 
-    None of them holds a secret, and none says what a program loads.
+    None of them holds a secret, and none makes a program load code.
     """
     kept = {name: value for name, value in pass_on(environ, ()).items() if name in _PLACES or name.startswith(_INDEXES)}
     places = {name: environ[name] for name in _KEPT if environ.get(name, "").startswith("/")}
@@ -84,11 +84,11 @@ def places_of(environ: Mapping[str, str], home: str) -> dict[str, str]:
 
 
 def proxy_variables(port: int, hosts: Iterable[str]) -> dict[str, str]:
-    """Return the variables by which programs find the way out through the proxy."""
+    """Return the variables that make programs use the proxy."""
     url = f"http://127.0.0.1:{port}"
     names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "npm_config_proxy", "npm_config_https_proxy")
     local = [n for n in _LOOPBACK if n not in {parse_host(h).name for h in hosts}]
-    # Servers that the command itself starts are reached directly.
+    # The command reaches servers that it starts itself without the proxy.
     direct = ",".join(local)
     return dict.fromkeys(names, url) | {
         "NO_PROXY": direct,

@@ -1,7 +1,7 @@
-"""Sees what a sandboxed process tries at the moment it tries it.
+"""Observe the system calls of sandboxed processes while they wait.
 
-It gives violations their facts, and, where the profile says `ask`, keeps an open waiting for a person and performs it
-itself. The boundary is the kernel's, with or without it.
+The supervisor describes violations. Where the profile says `ask`, it holds an open until a person has answered, and
+then opens the file itself. It enforces nothing: the kernel does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assent.sandbox.mounts.plan import INNER, PRIVATE
 from assent.sandbox.profiles.boundary import Boundary
 
 _OWN = (*PRIVATE, "/dev", "/proc", INNER)
-"""Inside, these are the sandbox's own."""
+"""Inside, these belong to the sandbox."""
 _CREATES = os.O_CREAT
 _JOIN_SECONDS = 2
 _TELL_SECONDS = 0.2
@@ -32,7 +32,7 @@ _KEPT_FLAGS = os.O_ACCMODE | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_APPEND |
 
 
 class Supervisor:
-    """Watches one sandbox, in a thread of its own."""
+    """Supervise one sandbox, in a thread."""
 
     def __init__(
         self,
@@ -40,12 +40,12 @@ class Supervisor:
         boundary: Boundary,
         on_violation: Callable[[Violation], None],
         ask: Callable[[Violation], Awaitable[bool]] | None = None,
-        stand_ins: Iterable[str] = (),
+        placeholders: Iterable[str] = (),
     ) -> None:
-        """`stand_ins` are names that are only there to be protected."""
+        """`placeholders` are paths that exist only so that they can be protected."""
         self._listener = Listener(descriptor)
         self._boundary = boundary
-        self._stand_ins = frozenset(stand_ins)
+        self._placeholders = frozenset(placeholders)
         profile = boundary.profile
         self._outside = frozenset((*profile.protected, *profile.masked))
         self._inside = frozenset((*profile.write_roots, *_OWN))
@@ -54,30 +54,30 @@ class Supervisor:
         self._folders: dict[str, bool] = {}
         self._memory = syscalls.ProcessMemory()
         self._on_violation = on_violation
-        # Whoever is not the launcher would get a file with the launcher's rights.
+        # Another user would get a file that was opened with the launcher's permissions.
         self._ask = None if boundary.user.dropped else ask
         self._loop = asyncio.get_running_loop()
         self._names = seccomp_filter.names(seccomp_filter.machine())
         self._stop, self._wake = os.pipe2(os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._watch, name="assent-supervisor", daemon=True)
         self.seen: Counter[str] = Counter()
-        """How often each system call was seen."""
+        """The number of each system call."""
 
     @property
     def saw_changes(self) -> bool:
-        """Tell whether anything was tried that could change a file."""
+        """Tell whether any system call could have changed a file."""
         return any(name in syscalls.PATHS or name == "fchmod" for name in self.seen)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start supervising."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Watch no more. A call that still waits fails."""
+        """Stop supervising. A system call that still waits fails."""
         os.write(self._wake, b"!")
         self._thread.join(_JOIN_SECONDS)
         if self._thread.is_alive():
-            return  # a kernel that does not wake it when the last process has gone: it ends with ours
+            return  # old kernels do not wake it when the last process ends: the thread ends with ours
         for descriptor in (self._stop, self._wake, self._listener.descriptor):
             os.close(descriptor)
         self._listener.descriptor = -1
@@ -100,13 +100,13 @@ class Supervisor:
         self.seen[name] += 1
         try:
             waits = self._look(name, question)
-        except Exception:  # noqa: BLE001 - what can not be looked at is left to the kernel, which holds the boundary
+        except Exception:  # noqa: BLE001 - the kernel decides what cannot be described
             waits = False
         if not waits:
             self._listener.let(question.id)
 
     def _look(self, name: str, question: Notification) -> bool:
-        """Look at one call; tell whether somebody else will answer it."""
+        """Describe one system call; tell whether its answer comes later, from a person."""
         if name == "connect":
             self._look_at_peer(question)
             return False
@@ -123,8 +123,8 @@ class Supervisor:
         if not stopped or not self._listener.is_waiting(question.id):
             return False
         violation = syscalls.write_of(stopped[0], question.pid)
-        # A person is asked about nothing but the very name that they are shown.
-        is_file = name in syscalls.OPENERS and stopped[0] not in self._stand_ins
+        # Ask only if the path that is shown is exactly the path that would be opened.
+        is_file = name in syscalls.OPENERS and stopped[0] not in self._placeholders
         may_ask = is_file and self._shows_nothing(stopped[0], _flags(name, question))
         if self._ask is not None and may_ask and violation.resource == stopped[0]:
             asyncio.run_coroutine_threadsafe(self._question(self._ask, violation, name, question), self._loop)
@@ -133,9 +133,9 @@ class Supervisor:
         return False
 
     def _shows_nothing(self, path: str, flags: int) -> bool:
-        """Tell whether a yes to writing could not be used to read what is kept from the command.
+        """Tell whether allowing this open gives no access to content that the command must not read.
 
-        Whoever has a file open to be written opens it again by its descriptor to be read.
+        A process with a file open for writing can reopen it for reading through its descriptor.
         """
         above = list(ancestors(path))
         if not self._hidden.isdisjoint(above):
@@ -147,12 +147,12 @@ class Supervisor:
         if peer is None or syscalls.is_loopback(peer) or self._boundary.profile.network.mode == "full":
             return
         if peer.startswith("/") or peer.endswith(":53"):
-            return  # names are looked up by the proxy; that nobody inside can is no news
+            return  # the proxy resolves names, so a failed lookup inside is not worth a report
         if self._listener.is_waiting(question.id):
             self._report(syscalls.connect_of(peer, question.pid))
 
     def _is_inside(self, path: str) -> bool:
-        """Tell whether a path may be written, by its names alone; asked of every call, and so by its folder."""
+        """Tell whether a path may be written, by its name alone; cached by folder, because every call needs it."""
         if path in self._outside:
             return False
         if path in self._inside:
@@ -170,8 +170,8 @@ class Supervisor:
         return self._outside.isdisjoint(above) and not self._inside.isdisjoint(above)
 
     def _would_matter(self, name: str, path: str, question: Notification) -> bool:
-        """Tell whether it is the boundary that stops a call: without it, this user could have done that."""
-        there = os.path.lexists(path) and path not in self._stand_ins
+        """Tell whether the boundary is what stops a call: without it, this user could have made the change."""
+        there = os.path.lexists(path) and path not in self._placeholders
         if name in syscalls.MAKERS:
             return not there and os.access(os.path.dirname(path), os.W_OK)
         if not there:
@@ -185,10 +185,10 @@ class Supervisor:
     async def _question(
         self, ask: Callable[[Violation], Awaitable[bool]], violation: Violation, name: str, question: Notification
     ) -> None:
-        """Ask a person about an open, and do what they say."""
+        """Ask a person about an open, and apply the answer."""
         try:
             allowed = await ask(violation)
-        except Exception:  # noqa: BLE001 - who can not answer has not said yes
+        except Exception:  # noqa: BLE001 - an error is not a yes
             allowed = False
         if self._listener.descriptor < 0 or not self._listener.is_waiting(question.id):
             return
@@ -208,14 +208,14 @@ class Supervisor:
         os.close(opened)
 
     def _report(self, violation: Violation) -> None:
-        """Tell of a violation; what the command has to say about it comes after."""
+        """Report a violation, before the command can print its own error."""
         told = threading.Event()
 
         def tell() -> None:
             self._on_violation(violation)
             told.set()
 
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever would hear
+        with contextlib.suppress(RuntimeError):  # the event loop has ended
             self._loop.call_soon_threadsafe(tell)
             told.wait(_TELL_SECONDS)
 

@@ -1,7 +1,7 @@
 """Boundaries without namespaces: Landlock and seccomp alone.
 
-Inside another sandbox they are put on over its locks, which hold whatever these leave open. Elsewhere they hold a
-command that changes nothing and reaches nothing, for an ordinary user. What they can not hold is `Unavailable`.
+Inside another sandbox, these locks add to those of the outer one. Elsewhere they enforce a profile without writes and
+network, for an ordinary user. Everything else is `Unavailable`.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from assent.sandbox.errors import Unavailable
 from assent.sandbox.linux import landlock, seccomp_filter
 from assent.sandbox.linux.mechanisms import Machine
 from assent.sandbox.mounts import plan
-from assent.sandbox.profiles.boundary import Boundary, settle
+from assent.sandbox.profiles.boundary import Boundary, make_boundary
 
 _LOWEST_ALONE = 6
-"""Before this version of Landlock a command could send signals to whatever else its user runs."""
+"""Before this version of Landlock a command could signal other processes of its user."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 _HIDDEN = (*plan.PRIVATE, "/dev")
 _MOST_RULES = 4000
 
 
-class Bare(msgspec.Struct, frozen=True):
-    """What holds a command, and what it leaves to the sandbox around it."""
+class BareBoundary(msgspec.Struct, frozen=True):
+    """A boundary of locks alone, and the sandbox around it, if any."""
 
     boundary: Boundary
     locks: landlock.Locks
     outer: SandboxProfile | None = None
     changes_nothing: bool = False
-    """Not even a mode or a time: Landlock does not look at those."""
+    """Not even modes or times, which Landlock does not check."""
     offline: bool = True
 
     def mechanisms(self, machine: Machine) -> tuple[Mechanism, ...]:
-        """Name what is in force, and what is not."""
+        """List the mechanisms, in force or not."""
         wrap, *locks = machine.mechanisms()
         around = () if self.outer is None else (Mechanism("sandbox around it", self.outer.name, enforced=True),)
         return (Mechanism(wrap.name, wrap.version, enforced=False), *locks, *around)
 
 
 def find_outer() -> SandboxProfile | None:
-    """Return the boundary that this process itself is in, if any: every sandbox shows its own there."""
+    """Return the boundary that this process runs in, if any: every sandbox has a file with its profile."""
     try:
         with open(plan.PROFILE, "rb") as file:
             return msgspec.json.decode(file.read(), type=SandboxProfile)
@@ -52,21 +52,23 @@ def find_outer() -> SandboxProfile | None:
         return None
 
 
-def lock_inside(wished: SandboxProfile, outer: SandboxProfile, machine: Machine, environ: Mapping[str, str]) -> Bare:
-    """Hold a command inside another sandbox: by what both let through."""
+def lock_inside(
+    wished: SandboxProfile, outer: SandboxProfile, machine: Machine, environ: Mapping[str, str]
+) -> BareBoundary:
+    """Make a boundary inside another sandbox, from what both allow."""
     _demand(machine, landlock.LOWEST)
-    boundary = settle(wished, environ, has_mounts=False)
+    boundary = make_boundary(wished, environ, has_mounts=False)
     profile = boundary.profile
     if profile.write_roots and set(profile.write_roots) != set(outer.write_roots):
-        raise Unavailable("inside a sandbox one can write where it does, or nowhere")
+        raise Unavailable("inside a sandbox, a command can write where that sandbox does, or nowhere")
     for path in (*profile.masked, *(p for p in profile.protected if os.path.lexists(p))):
         if not any(within(path, held) for held in (*outer.masked, *outer.protected)) and _is_open(path, outer):
-            raise Unavailable(f"inside a sandbox {path} can not be kept apart")
+            raise Unavailable(f"inside a sandbox, {path} cannot be hidden or protected")
     network = _narrow(profile.network, outer.network)
     both = msgspec.structs.replace(profile, network=network, unix_sockets=profile.unix_sockets and outer.unix_sockets)
     writable = (*plan.PRIVATE, "/dev") if not profile.write_roots else (*plan.PRIVATE, "/dev", plan.CACHE)
     locks = landlock.locks_for(both, writable, machine.landlock)
-    return Bare(
+    return BareBoundary(
         msgspec.structs.replace(boundary, profile=both),
         locks,
         outer,
@@ -76,31 +78,31 @@ def lock_inside(wished: SandboxProfile, outer: SandboxProfile, machine: Machine,
 
 
 def _is_open(path: str, outer: SandboxProfile) -> bool:
-    """Tell whether the sandbox around lets anybody at a path: Assent's own home, for one, it does not."""
+    """Tell whether the outer sandbox gives access to a path."""
     return os.access(path, os.R_OK) or any(within(path, root) for root in outer.write_roots)
 
 
 def _narrow(wished: Network, outer: Network) -> Network:
-    """Return what can be reached by both; as much as the sandbox around reaches, or nothing."""
+    """Return the network that both allow: that of the outer sandbox, or none."""
     both = wished & outer
     if both.mode == outer.mode and set(both.hosts) == set(outer.hosts):
         return outer
     if both.mode == "off" or not both.hosts:
         return Network("off")
-    raise Unavailable("inside a sandbox one reaches what it does, or nothing")
+    raise Unavailable("inside a sandbox, a command can reach the hosts of that sandbox, or none")
 
 
-def lock_alone(wished: SandboxProfile, machine: Machine, environ: Mapping[str, str]) -> Bare:
-    """Hold a command that only looks, where there is no bubblewrap."""
+def lock_alone(wished: SandboxProfile, machine: Machine, environ: Mapping[str, str]) -> BareBoundary:
+    """Make a read-only boundary without bubblewrap."""
     _demand(machine, _LOWEST_ALONE)
     if wished.write_roots or wished.unix_sockets or wished.network.mode == "full" or wished.network.hosts:
-        raise Unavailable("without bubblewrap only a profile that writes nothing and reaches nothing can be held")
+        raise Unavailable("without bubblewrap, only a profile without writes and network can be enforced")
     if os.geteuid() == 0:
-        raise Unavailable("without bubblewrap root can not be held")
+        raise Unavailable("without bubblewrap, no boundary can be enforced for root")
     hidden = (*wished.masked, assent_home(environ))
-    boundary = settle(msgspec.structs.replace(wished, masked=hidden, network=Network("off")), environ)
+    boundary = make_boundary(msgspec.structs.replace(wished, masked=hidden, network=Network("off")), environ)
     profile = boundary.profile
-    # Other processes' command lines are nobody's business; a process's own folder can not be told from theirs.
+    # Hides the command lines of other processes; the process's own folder cannot be told from theirs.
     processes = (os.path.join("/proc", name) for name in os.listdir("/proc") if name.isdecimal())
     apart = (*profile.masked, *_HIDDEN, *processes)
     roots = (
@@ -109,13 +111,13 @@ def lock_alone(wished: SandboxProfile, machine: Machine, environ: Mapping[str, s
         *("/" for r in profile.read_roots if r == "/"),
     )
     seen = dict.fromkeys(path for root in roots for path in carve(root, [p for p in apart if p != root]))
-    return Bare(boundary, landlock.locks_alone(tuple(seen), _DEVICES, machine.landlock), changes_nothing=True)
+    return BareBoundary(boundary, landlock.locks_alone(tuple(seen), _DEVICES, machine.landlock), changes_nothing=True)
 
 
 def carve(root: str, hidden: Iterable[str]) -> Iterator[str]:
-    """Yield folders and files that together are everything below a root but what is hidden.
+    """Yield folders and files that together cover everything below a root except hidden paths.
 
-    What is made later beside something hidden is not among them: it can not be seen.
+    Files created later beside a hidden path are not covered, and so not visible.
     """
     inner = [path for path in hidden if within(path, root)]
     if not inner:
@@ -128,7 +130,7 @@ def carve(root: str, hidden: Iterable[str]) -> Iterator[str]:
     except OSError:
         return
     if len(names) > _MOST_RULES:
-        raise Unavailable(f"{root} holds too much to keep apart what is hidden in it")
+        raise Unavailable(f"{root} has too many files to hide some of them")
     for name in names:
         path = os.path.join(root, name)
         if not os.path.islink(path):

@@ -1,4 +1,4 @@
-"""Filters of system calls, as the kernel reads them: a small assembler for classic BPF."""
+"""A small assembler for classic BPF, the language of seccomp filters."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ _NUMBER, _ARCH, _ARGS = 0, 4, 16
 
 
 def refuse(errno: int) -> int:
-    """Return the answer that makes a call fail with this error."""
+    """Return the action that makes a system call fail with this error."""
     return _ERRNO | errno
 
 
 def answer(value: int) -> Code:
-    """End with an answer."""
+    """End with an action."""
     return ((_RET, 0, 0, value),)
 
 
 def load_number() -> Code:
-    """Look at the number of the call."""
+    """Load the number of the system call."""
     return ((_LOAD, 0, 0, _NUMBER),)
 
 
 def load_arch() -> Code:
-    """Look at the ABI of the call."""
+    """Load the ABI of the system call."""
     return ((_LOAD, 0, 0, _ARCH),)
 
 
 def load_argument(index: int) -> Code:
-    """Look at the low half of an argument: all that the flags and families compared here have."""
+    """Load the low half of an argument, which is enough for flags and socket families."""
     return ((_LOAD, 0, 0, _ARGS + 8 * index),)
 
 
 def when_equal(value: int, then: Code) -> Code:
-    """Go through `then` only if what was looked at is this value."""
+    """Run `then` only if the loaded value equals this."""
     return ((_JEQ, 0, len(then), value), *then)
 
 
 def unless_equal(value: int, then: Code) -> Code:
-    """Go through `then` only if what was looked at is another value."""
+    """Run `then` only if the loaded value differs."""
     return ((_JEQ, len(then), 0, value), *then)
 
 
 def when_at_least(value: int, then: Code) -> Code:
-    """Go through `then` only if what was looked at is this large."""
+    """Run `then` only if the loaded value is at least this."""
     return ((_JGE, 0, len(then), value), *then)
 
 
 def when_any_bit(mask: int, then: Code) -> Code:
-    """Go through `then` only if one of these bits is set."""
+    """Run `then` only if one of these bits is set."""
     return ((_JSET, 0, len(then), mask), *then)
 
 
 def assemble(code: Code) -> bytes:
-    """Return the program as the kernel takes it."""
+    """Return the program in the kernel's format."""
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)

@@ -1,4 +1,4 @@
-"""Limits on a whole tree of processes, where the machine lets us make a control group. Root has no other limit."""
+"""Limit a whole tree of processes with a control group, where one can be made. Root has no other limit."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 _FIRST = "/sys/fs/cgroup/pids"
 _SHORTEST, _LONGEST = 0.0005, 0.02
 _SECONDS = 30.0
-"""For so long it is looked whether a group is empty. Later the next launcher removes it."""
+"""How long to wait until a group is empty. After that, the next launcher removes it."""
 
 
 class ControlGroup:
-    """A control group of one sandbox; without any effect where none can be made."""
+    """The control group of one sandbox; without effect if none can be made."""
 
     def __init__(self, limits: Limits) -> None:
         self._folder: str | None = None
-        self.door = -1
-        """Whoever writes `0` here is in the group, with all that it starts from then on; -1 where there is none."""
+        self.entry = -1
+        """A process that writes `0` to this file joins the group, with its later child processes; -1 is none."""
         self.mechanism = Mechanism("cgroup", "", enforced=False)
         wanted = {"pids.max": limits.processes, "memory.max": limits.memory_bytes}
-        for version, parent, door in _parents():
-            if self._make(parent, wanted, door):
+        for version, parent, entry in _parents():
+            if self._make(parent, wanted, entry):
                 self.mechanism = Mechanism("cgroup", version, enforced=True)
                 return
 
-    def _make(self, parent: str, wanted: dict[str, int | None], door: str) -> bool:
+    def _make(self, parent: str, wanted: dict[str, int | None], entry: str) -> bool:
         _sweep(parent)
         folder = os.path.join(parent, f"{_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
         try:
@@ -39,12 +39,12 @@ class ControlGroup:
         except OSError:
             return False
         try:
-            # A folder that is no control group has no such files, and must not get them.
+            # Never creates the files: a folder without them is not a control group.
             _set(os.path.join(folder, "pids.max"), str(wanted["pids.max"] or "max"))
             memory = os.path.join(folder, "memory.max")
             if wanted["memory.max"] is not None and os.path.exists(memory):
                 _set(memory, str(wanted["memory.max"]))
-            self.door = os.open(os.path.join(folder, door), os.O_WRONLY | os.O_CLOEXEC)
+            self.entry = os.open(os.path.join(folder, entry), os.O_WRONLY | os.O_CLOEXEC)
         except OSError:
             os.rmdir(folder)
             return False
@@ -52,24 +52,24 @@ class ControlGroup:
         return True
 
     def shut(self, *, entered: bool) -> None:
-        """Let nobody else in; `entered` says whether the one it was made for is."""
-        if self.door >= 0:
-            os.close(self.door)
-            self.door = -1
+        """Let no more processes join; `entered` says whether the sandbox did."""
+        if self.entry >= 0:
+            os.close(self.entry)
+            self.entry = -1
         self.mechanism = Mechanism("cgroup", self.mechanism.version, enforced=self.mechanism.enforced and entered)
 
     @property
-    def doors(self) -> tuple[int, ...]:
-        """Return what must be passed on to enter."""
-        return () if self.door < 0 else (self.door,)
+    def entries(self) -> tuple[int, ...]:
+        """Return the descriptors that a process inherits to join."""
+        return () if self.entry < 0 else (self.entry,)
 
     @property
     def is_there(self) -> bool:
-        """Tell whether it has yet to be removed."""
+        """Tell whether the group still exists."""
         return self._folder is not None
 
     def remove(self) -> None:
-        """Remove it, unless there are processes in it still."""
+        """Remove the group, unless it still has processes."""
         self.shut(entered=True)
         if self._folder is None:
             return
@@ -82,7 +82,7 @@ class ControlGroup:
         self._folder = None
 
     async def removed(self) -> None:
-        """Wait until it is removed: the kernel needs a moment to take the last process of a killed sandbox away."""
+        """Wait until the group is removed: the last process of a killed sandbox takes a moment to end."""
         pause, until = _SHORTEST, time.monotonic() + _SECONDS
         while time.monotonic() < until:
             self.remove()
@@ -108,9 +108,9 @@ def _set(path: str, value: str) -> None:
 
 
 def _parents() -> list[tuple[str, str, str]]:
-    """Return the folders in which this process may have groups of its own, and by which file one enters those.
+    """Return the folders in which this process may make groups, and the name of the file to join them.
 
-    To move a single thread, itself, the kernel need not wait for anybody. The second version moves whole processes.
+    In version 1 a thread can move itself, which is quick. Version 2 moves whole processes.
     """
     try:
         with open("/proc/self/cgroup", encoding="utf-8", errors="surrogateescape") as file:
@@ -119,23 +119,23 @@ def _parents() -> list[tuple[str, str, str]]:
         return []
     second = [(f"v2 {m}", m + path, "cgroup.procs") for _, kinds, path in rows if not kinds for m in _MOUNTS]
     first = [("v1 pids", _FIRST + path, "tasks") for _, kinds, path in rows if "pids" in kinds.split(",")]
-    found = ((version, parent.rstrip("/"), door) for version, parent, door in (*second, *first))
+    found = ((version, parent.rstrip("/"), entry) for version, parent, entry in (*second, *first))
     return [row for row in found if os.access(row[1], os.W_OK) and _counts(row[1], row[2])]
 
 
-def _counts(parent: str, door: str) -> bool:
+def _counts(parent: str, entry: str) -> bool:
     """Tell whether groups below this one can be limited."""
-    if not os.path.exists(os.path.join(parent, door)):
-        return False  # no control group at all
+    if not os.path.exists(os.path.join(parent, entry)):
+        return False  # not a control group
     try:
         with open(os.path.join(parent, "cgroup.subtree_control"), encoding="ascii") as file:
             return "pids" in file.read().split()
     except FileNotFoundError:
-        return True  # the first version has no such file
+        return True  # version 1 has no such file
 
 
 def _sweep(parent: str) -> None:
-    """Remove what killed launchers left: a group that still has processes can not be removed."""
+    """Remove the groups of killed launchers, except groups that still have processes."""
     try:
         names = [name for name in os.listdir(parent) if name.startswith(_PREFIX)]
     except OSError:

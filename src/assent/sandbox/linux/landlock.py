@@ -1,4 +1,4 @@
-"""The second lock: the same paths once more, as Landlock rules that hold even if the mounts had a mistake."""
+"""The paths of a profile as Landlock rules: a second lock, in case the mounts have a mistake."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ _VERSION, _ERRATA = 1, 2
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _MAKE_AND_REMOVE = 0x1FF0
-"""Making and removing files, folders and all kinds of special files."""
+"""Creating and removing files, folders and special files."""
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _SCOPES = 3
-"""No abstract Unix sockets of others, no signals to others."""
+"""No abstract Unix sockets of other processes, no signals to them."""
 
 LOWEST = 3
-"""Before this version a file could be cut short by whoever was refused to write it."""
+"""Before this version a process without the right to write a file could truncate it."""
 
 
 class Locks(msgspec.Struct, frozen=True):
-    """What to tell Landlock."""
+    """A Landlock ruleset."""
 
     handled: int
     scoped: int
     rules: tuple[tuple[str, int], ...]
-    """Paths as seen inside, and the rights below them; rights that a file can not have are left out for it."""
+    """Paths inside, and the rights below them. A file gets only the rights that files can have."""
 
     def plan(self) -> tuple[int, int, int, tuple[tuple[str, int], ...]]:
-        """Return it in plain values."""
+        """Return the ruleset as plain values."""
         return self.handled, self.scoped, _FILE_RIGHTS, self.rules
 
 
 @functools.cache
 def version() -> int:
-    """Return the version of Landlock that the kernel speaks; 0 if none."""
+    """Return the kernel's version of Landlock; 0 if it has none."""
     return _ask_kernel(_VERSION)
 
 
 @functools.cache
 def errata() -> int:
-    """Return the mended faults that the kernel lists, as bits."""
+    """Return the kernel's list of fixed faults, as bits."""
     return _ask_kernel(_ERRATA)
 
 
@@ -56,7 +56,7 @@ def _ask_kernel(flag: int) -> int:
 
 
 def locks_for(profile: SandboxProfile, writable: tuple[str, ...], abi: int) -> Locks:
-    """Say the profile's paths in Landlock's words; `writable` are private places that it may write besides."""
+    """Convert the paths of a profile to a ruleset; `writable` are private folders that may be written too."""
     write = _WRITE_FILE | _MAKE_AND_REMOVE | _REFER | _TRUNCATE | (_IOCTL_DEV if abi >= 5 else 0)
     read = 0 if "/" in profile.read_roots else _EXECUTE | _READ_FILE | _READ_DIR
     rules = [(path, write | read) for path in (*profile.write_roots, *writable)]
@@ -66,7 +66,7 @@ def locks_for(profile: SandboxProfile, writable: tuple[str, ...], abi: int) -> L
 
 
 def locks_alone(seen: tuple[str, ...], devices: tuple[str, ...], abi: int) -> Locks:
-    """Say what may be seen where nothing else hides the rest, and the devices that may be written; nothing may."""
+    """Make a read-only ruleset for use without mounts: readable paths, and devices that may be written."""
     write = _WRITE_FILE | _MAKE_AND_REMOVE | _REFER | _TRUNCATE | (_IOCTL_DEV if abi >= 5 else 0)
     read = _EXECUTE | _READ_FILE | _READ_DIR
     rules = [(path, read) for path in seen]

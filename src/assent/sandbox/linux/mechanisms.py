@@ -1,4 +1,4 @@
-"""What this machine can enforce a boundary with: found by trying, once, and named with its version."""
+"""Find out, by trying, which mechanisms can enforce a boundary on this machine, with their versions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SECONDS = 10
 
 
 class Bubblewrap(msgspec.Struct, frozen=True):
-    """The program that makes namespaces, and which of its newer options it has."""
+    """The installed bubblewrap, and which newer options it has."""
 
     path: str
     version: str
@@ -36,19 +36,19 @@ class Bubblewrap(msgspec.Struct, frozen=True):
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """What there is, and, for what is missing, why."""
+    """The mechanisms of this machine, and the reasons for missing ones."""
 
     bubblewrap: Bubblewrap | None
     landlock: int
     seccomp: bool
     notify: bool
-    """Whether a supervisor can be told of system calls."""
+    """Whether the kernel can notify a supervisor of system calls."""
     missing: tuple[str, ...] = ()
     errata: int = 0
-    """The mended faults of Landlock that the kernel lists, as bits."""
+    """The kernel's list of fixed faults of Landlock, as bits."""
 
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """Name everything, in force or not."""
+        """List all mechanisms, in force or not."""
         wrap = self.bubblewrap
         lock = f"ABI {self.landlock}" + (f", errata {self.errata:#x}" if self.landlock else "")
         return (
@@ -58,14 +58,14 @@ class Machine(msgspec.Struct, frozen=True):
         )
 
     def demand(self) -> Bubblewrap:
-        """Return what makes the namespaces, or raise `Unavailable` with everything that is missing."""
+        """Return bubblewrap, or raise `Unavailable` with everything that is missing."""
         if self.bubblewrap is None or self.missing:
             raise Unavailable("no sandbox can be set up here: " + "; ".join(self.missing or ("bubblewrap is missing",)))
         return self.bubblewrap
 
 
 def probe(path: str = _TRUSTED_PATH) -> Machine:
-    """Find out what works here. Looks for programs only in folders that belong to the system."""
+    """Find out what works here. Searches for programs only in system folders."""
     if sys.platform != "linux":
         return Machine(None, 0, seccomp=False, notify=False, missing=(f"{sys.platform} is not supported, Linux is",))
     missing: list[str] = []
@@ -81,7 +81,7 @@ def probe(path: str = _TRUSTED_PATH) -> Machine:
 
 
 def find_machine(path: str = _TRUSTED_PATH, environ: Mapping[str, str] = os.environ) -> Machine:
-    """Return what works here, tried out once since the machine started; what was missing is looked for again."""
+    """Return what works here, cached since boot; a missing mechanism is searched for again."""
     known = _known.get(path)
     now = time.monotonic()
     if known is None or (known[1].missing and now - known[0] > _AGAIN):
@@ -90,8 +90,8 @@ def find_machine(path: str = _TRUSTED_PATH, environ: Mapping[str, str] = os.envi
 
 
 def find_locks() -> Machine:
-    """Return what works inside another sandbox, where no namespaces can be made and none are tried."""
-    missing = ("namespaces can not be made inside a sandbox",)
+    """Return what works inside another sandbox, where namespaces cannot be made."""
+    missing = ("namespaces cannot be made inside a sandbox",)
     return Machine(
         None,
         landlock.version(),
@@ -104,7 +104,7 @@ def find_locks() -> Machine:
 
 _AGAIN = 60.0
 _FORM = "2"
-"""Grows when there is more to remember."""
+"""The version of the cache's format."""
 _known: dict[str, tuple[float, Machine]] = {}
 
 
@@ -114,7 +114,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 def _recall(path: str, environ: Mapping[str, str]) -> Machine:
-    """Return what an earlier process found, if kernel, program and user are the same; else try, and write it down."""
+    """Return the cached result if kernel, program and user are the same; else try, and cache the result."""
     known = stamp(path)
     try:
         home = assent_home(environ)
@@ -133,7 +133,7 @@ def _recall(path: str, environ: Mapping[str, str]) -> Machine:
 
 
 def stamp(path: str = _TRUSTED_PATH) -> tuple[str, ...]:
-    """Return what a finding about this machine depends on: its start, its kernel, the user, the program."""
+    """Return what the result depends on: boot, kernel, user, program."""
     program = _which(path)
     status = os.stat(program) if program else None
     file = (status.st_ino, status.st_mtime_ns, status.st_size, status.st_mode) if status else ()
@@ -170,7 +170,7 @@ def _find_bubblewrap(path: str) -> Bubblewrap:
     if found is None:
         raise Unavailable("bubblewrap (`bwrap`) is not installed")
     if os.stat(found).st_uid != 0 and os.stat(found).st_uid != os.geteuid():
-        raise Unavailable(f"{found} belongs to somebody else")
+        raise Unavailable(f"{found} belongs to another user")
     version = _ask(found, "--version").removeprefix("bubblewrap").strip()
     if tuple(map(int, re.findall(r"\d+", version)[:3])) < _LOWEST_BUBBLEWRAP:
         raise Unavailable(f"bubblewrap is too old: {version}, needed {'.'.join(map(str, _LOWEST_BUBBLEWRAP))}")
@@ -195,7 +195,7 @@ def _ask(program: str, option: str) -> str:
 
 
 def _try_namespaces(program: str) -> None:
-    """Make all namespaces once: whether one may is known to the kernel, its settings and the container around."""
+    """Make all namespaces once: the kernel, its settings or a container may forbid that."""
     argv = [program, "--unshare-user", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"]
     argv += ["--dev", "/dev", "--proc", "/proc", "/bin/true"]
     try:
@@ -205,4 +205,4 @@ def _try_namespaces(program: str) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         raise Unavailable(f"bubblewrap does not run: {error}") from None
     if done.returncode:
-        raise Unavailable(f"namespaces can not be made: {done.stderr.strip()[:300] or 'bubblewrap failed'}")
+        raise Unavailable(f"namespaces cannot be made: {done.stderr.strip()[:300] or 'bubblewrap failed'}")

@@ -1,4 +1,4 @@
-"""What the kernel says is mounted, and which place of which disk a path is."""
+"""The kernel's table of mounts, and the device and path behind each path."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ TABLE = "/proc/self/mountinfo"
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 Origin: TypeAlias = tuple[str, str]
-"""A disk by its number, and a path on it."""
+"""A device number, and a path on that device."""
 
 
 class MountRow(NamedTuple):
-    """One mount."""
+    """One row of the table."""
 
     id: str
     above: str
-    """The mount that it lies on, by its id."""
+    """The id of the parent mount."""
     origin: Origin
     point: str
 
 
 def read_mounts() -> list[MountRow]:
-    """Return what is mounted as this process sees it, or raise `Unavailable` if that can not be known."""
+    """Return the mounts of this process, or raise `Unavailable` if they cannot be read."""
     try:
         with open(TABLE, "rb") as file:
             return parse(file.read())
     except (OSError, IndexError):
-        raise Unavailable("what is mounted can not be known") from None
+        raise Unavailable("the table of mounts cannot be read") from None
 
 
 def parse(table: bytes) -> list[MountRow]:
-    """Read a table, in the order of mounting; raise `IndexError` if it is none."""
+    """Parse a table, in the order of mounting; raise `IndexError` if it is malformed."""
     lines = os.fsdecode(table).removesuffix("\n").split("\n") if table else []
     rows = [line.split(" ", 5) for line in lines]
     return [MountRow(w[0], w[1], (w[2], _unescape(w[3])), _unescape(w[4])) for w in rows]
@@ -48,14 +48,14 @@ def _unescape(text: str) -> str:
 
 
 class Disks:
-    """Tells for paths what they are on their disks."""
+    """Look up the device and path behind a path."""
 
     def __init__(self, rows: list[MountRow]) -> None:
         self._rows = {(row.above, row.point): row for row in rows}
         known = {row.id for row in rows}
         first = [row for row in rows if row.point == "/" and row.above not in known]
         if not first:
-            raise Unavailable("what is mounted can not be known")
+            raise Unavailable("the table of mounts cannot be read")
         self._known = {"/": self._top(first[0], "/")}
 
     def find(self, path: str) -> Origin:

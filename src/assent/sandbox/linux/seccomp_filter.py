@@ -1,4 +1,4 @@
-"""Which system calls a sandboxed process may not make, and which are shown to the supervisor."""
+"""The seccomp filter: which system calls are refused, and which are reported to the supervisor."""
 
 from __future__ import annotations
 
@@ -148,26 +148,26 @@ DANGEROUS = (
     *("sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex"),
     *("fanotify_init", "lookup_dcookie"),
 )
-"""Nothing that builds, tests or installs needs these; each has led out of a sandbox, or could."""
+"""Building, testing and installing need none of these; each has been, or could be, a way out of a sandbox."""
 
 CHANGES = (
     *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "file_setattr"),
     *("setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr"),
     *("removexattrat", "utime", "utimes", "futimesat", "utimensat"),
 )
-"""What can be changed about a file without opening it, and without Landlock looking."""
+"""System calls that change a file without opening it, which Landlock does not check."""
 LEAVES = (
     *("setsid", "setpgid", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl"),
     *("semget", "semop", "semtimedop", "semctl", "mq_open", "mq_unlink"),
 )
-"""What reaches other processes, or escapes being ended, where no namespace is in the way."""
+"""System calls that reach other processes, or leave the process group, where there are no namespaces."""
 
 WATCHED = (
     *("creat", "truncate", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat"),
     *("link", "linkat", "symlink", "symlinkat", "mknod", "mknodat", "chmod", "fchmodat", "fchmodat2"),
     *("connect", "execve", "execveat"),
 )
-"""Shown to the supervisor whatever their arguments; opens are shown if they are for writing."""
+"""Reported to the supervisor with any arguments; opens are reported if they are for writing."""
 
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _SET_FLAGS, _SET_FLAGS_32, _SET_ATTRIBUTES = 0x40086602, 0x40046602, 0x401C5820
@@ -179,13 +179,13 @@ _O_WRITE = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000
 _O_MAKE = 0o100 | 0o20000000
 _SETUID = 0o4000
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
-"""Which argument of a call is the mode that a file gets, whatever its other arguments …"""
+"""The argument with the mode that a file gets."""
 _OPENS = {"open": (1, 2), "openat": (2, 3)}
-"""… and which are flags and mode of those that make a file only if the flags say so."""
+"""The arguments with flags and mode, for calls that create a file only if the flags say so."""
 
 
 def machine() -> str:
-    """Return the machine's kind, or raise `Unavailable` where the numbers of its system calls are not known."""
+    """Return the machine's architecture, or raise `Unavailable` if its system call numbers are not known."""
     found = os.uname().machine
     if found not in _ARCHES:
         raise Unavailable(f"the system calls of {found} are not known")
@@ -193,14 +193,14 @@ def machine() -> str:
 
 
 def numbers(kind: str) -> dict[str, int]:
-    """Return the numbers of the system calls on this kind of machine."""
+    """Return the system call numbers of an architecture, by name."""
     column = 0 if kind == X86_64 else 1
     return {name: number for name, row in _NUMBERS.items() if (number := row[column]) is not None}
 
 
 @functools.cache
 def names(kind: str) -> dict[int, str]:
-    """Return the system calls of this kind of machine by their numbers."""
+    """Return the system call names of an architecture, by number."""
     return {number: name for name, number in numbers(kind).items()}
 
 
@@ -214,10 +214,10 @@ def build_filter(
     changes_nothing: bool = False,
     alone: bool = False,
 ) -> bytes:
-    """Return the filter as a BPF program. Whatever comes by another ABI than the machine's own is killed.
+    """Return the filter as a BPF program. A system call through another ABI kills the process.
 
-    `offline` refuses every socket to elsewhere, `changes_nothing` what Landlock does not look at; `alone` is for where
-    there are no namespaces.
+    `offline` refuses network sockets, `changes_nothing` refuses changes that Landlock does not check; `alone` is for a
+    boundary without namespaces.
     """
     number = numbers(kind)
     code = bpf.load_arch() + bpf.unless_equal(_ARCHES[kind], bpf.answer(bpf.KILL)) + bpf.load_number()
@@ -231,8 +231,8 @@ def build_filter(
     rules["socketpair"] = _socketpair(unix_sockets=unix_sockets)
     if alone:
         rules["prlimit64"] = _own_limits()
-    # The C library falls back to `clone`, whose flags can be looked at, and programs from openat2 to openat: what lies
-    # in memory can be changed after a look.
+    # A filter cannot read arguments in memory. The C library falls back from clone3 to `clone`, and programs from
+    # openat2 to openat, whose flags are plain arguments.
     rules |= dict.fromkeys(("clone3", "openat2"), bpf.answer(bpf.refuse(errno.ENOSYS)))
     if supervised:
         rules |= _watch()
@@ -244,7 +244,7 @@ def build_filter(
 
 
 def _modes() -> dict[str, bpf.Code]:
-    """Refuse what would make a program that lends its owner's powers to whoever runs it, outside too."""
+    """Refuse to make a setuid program, which would have its owner's privileges outside too."""
     refused = bpf.when_any_bit(_SETUID, bpf.answer(bpf.refuse(errno.EPERM)))
     checks = {name: bpf.load_argument(mode) + refused for name, mode in _MODES.items()}
     for name, (flags, mode) in _OPENS.items():
@@ -275,7 +275,7 @@ def _socket(families: tuple[int, ...]) -> bpf.Code:
 
 
 def _socketpair(*, unix_sockets: bool) -> bpf.Code:
-    """Refuse all but Unix sockets; of those the kinds that can be sent elsewhere, where none may be opened."""
+    """Refuse all but Unix sockets; without `unix_sockets` also the kinds that can send to another socket."""
     refused = bpf.answer(bpf.refuse(errno.EACCES))
     kinds = (kind | flags for kind in (_STREAM, _SEQPACKET) for flags in (0, *_SOCKET_FLAGS))
     bound = tuple(i for kind in kinds for i in bpf.when_equal(kind, bpf.answer(bpf.ALLOW)))
@@ -296,6 +296,6 @@ def _watch() -> dict[str, bpf.Code]:
 
     rules = dict.fromkeys(WATCHED, shown)
     rules |= {name: opening(flags) for name, (flags, _) in _OPENS.items()}
-    # What makes a program of a file that was opened to be read.
+    # This makes a file executable that was opened for reading.
     executable = bpf.load_argument(1) + bpf.when_any_bit(0o111, shown) + bpf.answer(bpf.ALLOW)
     return rules | {"fchmod": executable}

@@ -1,4 +1,4 @@
-"""The kernel's questions about system calls, and the answers: seccomp user notification in plain values."""
+"""Seccomp user notifications: receive system calls that wait, and answer them."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ class Notification(msgspec.Struct, frozen=True, gc=False):
 
 
 class Listener:
-    """Where the kernel asks."""
+    """The descriptor that the kernel sends notifications to."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self._buffer = bytearray(_NOTIFICATION.size)
         self._empty = bytes(_NOTIFICATION.size)
-        # The one who waits and the one who answers take turns on one processor: much quicker, where it exists.
+        # Caller and supervisor take turns on one processor: much quicker, on kernels that support it.
         with contextlib.suppress(OSError):
             fcntl.ioctl(descriptor, _SET_FLAGS, _SYNC_WAKE_UP)
 
     def receive(self) -> Notification | None:
-        """Return the next question; None if whoever asked is gone."""
+        """Return the next notification; None if its process has ended."""
         self._buffer[:] = self._empty
         try:
-            fcntl.ioctl(self.descriptor, _RECEIVE, self._buffer, True)  # noqa: FBT003 - into this very buffer
+            fcntl.ioctl(self.descriptor, _RECEIVE, self._buffer, True)  # noqa: FBT003 - into this buffer
         except OSError:
             return None
         found = _NOTIFICATION.unpack(self._buffer)
         return Notification(found[0], found[1], found[3], found[6:])
 
     def let(self, question: int) -> None:
-        """Let the kernel go on with the call, and decide."""
+        """Let the kernel continue with the system call."""
         self._send(_RESPONSE.pack(question, 0, 0, _CONTINUE))
 
     def refuse(self, question: int, errno: int) -> None:
@@ -64,7 +64,7 @@ class Listener:
             return
 
     def is_waiting(self, question: int) -> bool:
-        """Tell whether the call still waits: what was read about it before was then about it."""
+        """Tell whether the system call still waits: then what was read before belongs to it."""
         try:
             fcntl.ioctl(self.descriptor, _IS_VALID, question.to_bytes(8, "little"))
         except OSError:
@@ -79,10 +79,10 @@ class Listener:
 
 
 def open_plain(path: str, flags: int, mode: int) -> int:
-    """Open a path that must not lead through any symbolic link, without waiting for whoever is at its other end."""
+    """Open a path without following symbolic links, and without waiting for the other end of a pipe."""
     all_flags = flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     how = struct.pack("=QQQ", all_flags, mode if flags & os.O_CREAT else 0, _RESOLVE_NO_SYMLINKS)
-    import ctypes  # noqa: PLC0415 - slow to load, and needed for what a person allowed alone
+    import ctypes  # noqa: PLC0415 - slow to load, and needed only after a yes
 
     libc = ctypes.CDLL(None, use_errno=True)
     found: int = libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, ctypes.c_size_t(len(how)))

@@ -1,6 +1,7 @@
-"""What a waiting system call is about: read from the process that makes it, at the moment it makes it.
+"""Describe a waiting system call: read its arguments from the memory of the process.
 
-These are facts for people. Nothing is enforced by them: what was read could be changed before the kernel looks again.
+The descriptions are for people. They enforce nothing, because the process can change its memory before the kernel
+reads it.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ PATHS: dict[str, tuple[Place, ...]] = {
     "fchmodat2": ((0, 1),),
 }
 MAKERS = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat"})
-"""Where something is there already these fail anyway."""
+"""System calls that fail anyway if the path exists."""
 RENAMES = frozenset({"rename", "renameat", "renameat2"})
-"""What the second path names is made, or replaced; where nothing is at the first these fail anyway."""
+"""System calls that create or replace their second path, and fail anyway if the first does not exist."""
 OPENERS = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
 """Which arguments are the flags and the mode of an open."""
 _DESCRIPTOR = re.compile(r"/(?:proc/(?:thread-)?self|dev)/fd/(\d{1,9})")
-"""What a process has open, by its number."""
+"""The path of an open descriptor."""
 _AT_FDCWD = 0xFFFFFF9C
 _LONGEST = 4096
 _PAGE = 4096
@@ -54,32 +55,32 @@ _MOST_OPEN = 64
 
 
 class ProcessMemory:
-    """Reads what processes hold, each opened once: most calls come from few of them."""
+    """Read the memory of processes; a few stay open, because most calls come from them."""
 
     def __init__(self) -> None:
         self._open: dict[int, int] = {}
 
     def read(self, pid: int, size: int, address: int) -> bytes:
-        """Return bytes of a process, or raise `OSError`; what is past a page that is not there is left out."""
+        """Return bytes of a process, up to the first missing page, or raise `OSError`."""
         known = self._open.get(pid)
         if known is not None:
             data = os.pread(known, size, address)
             if data:
                 return data
-            os.close(self._open.pop(pid))  # it has become another program, or another process has its number
+            os.close(self._open.pop(pid))  # after an exec, or the pid was reused
         if len(self._open) >= _MOST_OPEN:
             self.close()
         self._open[pid] = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         return os.pread(self._open[pid], size, address)
 
     def close(self) -> None:
-        """Let go of all of them."""
+        """Close all of them."""
         while self._open:
             os.close(self._open.popitem()[1])
 
 
 def read_targets(name: str, question: Notification, memory: ProcessMemory) -> list[str] | None:
-    """Return the paths that a call names, made absolute; None if they can not be read."""
+    """Return the paths that a system call names, made absolute; None if they cannot be read."""
     found = []
     try:
         for folder, text in PATHS[name]:
@@ -114,7 +115,7 @@ def _absolute(question: Notification, folder: int | None, path: str) -> str:
 
 
 def read_peer(question: Notification, memory: ProcessMemory) -> str | None:
-    """Return what a connect is to: `address:port`, or a path; None if it is nothing of interest."""
+    """Return the peer of a connect: `address:port`, or a path; None for other families."""
     try:
         data = memory.read(question.pid, min(question.arguments[2], 128), question.arguments[1])
     except (OSError, OverflowError):
@@ -131,12 +132,12 @@ def read_peer(question: Notification, memory: ProcessMemory) -> str | None:
 
 
 def is_loopback(peer: str) -> bool:
-    """Tell whether a peer is the sandbox itself."""
+    """Tell whether a peer is the sandbox's loopback."""
     return peer.startswith(("127.", "[::1]", "[::ffff:127.", "0.0.0.0:", "[::]:"))
 
 
 def describe(operation: OperationKind, resource: str, mechanism: str, pid: int) -> Violation:
-    """Add to a violation who did it."""
+    """Make a violation, with the program and command line of the process."""
     return Violation(operation, printable(resource), mechanism, pid, _program(pid), _command_line(pid))
 
 
@@ -166,7 +167,7 @@ def _command_line(pid: int) -> str | None:
 
 
 def umask_of(pid: int) -> int:
-    """Return the mask of modes of a process."""
+    """Return the umask of a process."""
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
             line = next(line for line in file if line.startswith("Umask:"))

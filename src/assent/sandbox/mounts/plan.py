@@ -1,4 +1,4 @@
-"""A boundary in bubblewrap's words: what is mounted where, outer folders before inner ones, the inner one counting."""
+"""The mounts of a boundary as arguments of bubblewrap: outer folders before inner ones, which override them."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from assent.sandbox.profiles.git_repositories import HOOKS
 Kind: TypeAlias = Literal["write", "way", "read", "private", "protect", "empty", "mask"]
 
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 - these are the sandbox's own
-"""Empty inside, and gone with the sandbox. The last is the third by another name, or in its own right."""
+"""Empty inside, and removed with the sandbox. The last is often a link to the third."""
 INNER = "/run/assent"
-"""Where our own things are inside."""
+"""Assent's own folder inside."""
 PYTHON = f"{INNER}/python"
 CACHE = f"{INNER}/cache"
 PROFILE = f"{INNER}/profile.json"
-"""Says to whoever is inside what they are inside of."""
+"""The profile in force, for processes inside."""
 
 _STEERING = ("/proc/acpi", "/proc/fs", "/proc/scsi")
-"""By these, as by `/proc/sys`, one steers the kernel: root does so without any powers, and bubblewrap lets it. Nobody
-needs to see them."""
+"""Controls of the kernel, as in `/proc/sys`: root can use them without capabilities, and bubblewrap shows them. No
+command needs them."""
 
 _STRENGTH: dict[Kind, int] = {"private": 0, "read": 1, "way": 2, "write": 3, "protect": 4, "empty": 4, "mask": 5}
 _COVERS: tuple[Kind, ...] = ("way", "protect", "empty", "mask")
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """One path and what becomes of it inside."""
+    """One path, and how it is mounted inside."""
 
     path: str
     kind: Kind
 
 
 def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount, ...]:
-    """Return what is mounted, in order; of two things said of one path the stronger counts.
+    """Return the mounts in order; of two kinds for one path the stronger counts.
 
-    `empty` are stand-ins for protected names. What nobody inside could reach is left out: bubblewrap, which has no more
-    powers than they, could not mount there.
+    `empty` are placeholders for protected paths. Paths that no process inside can reach are left out: bubblewrap has no
+    more privileges than they, and could not mount there.
     """
     profile = boundary.profile
     said: list[tuple[str, Kind]] = [(path, "private") for path in _private()]
@@ -54,7 +54,7 @@ def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount,
     said += [(path, "way") for path in boundary.mount_points]
     held = [path for path in profile.protected if os.path.lexists(path)]
     said += [(path, "empty" if path in empty and os.path.isdir(path) else "protect") for path in held]
-    # What is gone since it was found needs no hiding, and bubblewrap could not mount on it.
+    # A path that no longer exists needs no hiding, and bubblewrap cannot mount on it.
     there = (path for path in profile.masked if os.path.lexists(path))
     said += [(path, "mask") for path in there if not _is_hidden(path) or _is_shown(path, boundary)]
     strongest: dict[str, Kind] = {}
@@ -68,7 +68,7 @@ def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount,
 
 
 def still_there(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
-    """Leave out what was to be hidden and is gone: bubblewrap can not mount on nothing."""
+    """Leave out hidden paths that no longer exist: bubblewrap cannot mount on them."""
     return tuple(mount for mount in mounts if mount.kind != "mask" or os.path.lexists(mount.path))
 
 
@@ -85,16 +85,16 @@ def _is_hidden(path: str) -> bool:
 
 
 def _is_shown(path: str, boundary: Boundary) -> bool:
-    """Tell whether a path in a hidden place is brought back by a root above it."""
+    """Tell whether a read or write root shows a path of a private folder."""
     shown = (*boundary.profile.read_roots, *boundary.profile.write_roots)
     return any(within(path, root) for root in shown if root != "/")
 
 
 def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
-    """Return bubblewrap's arguments for these mounts; `everything`: what is not said is read."""
+    """Return bubblewrap's arguments for these mounts; `everything`: all other paths are readable."""
     kinds = {mount.path: mount.kind for mount in mounts}
     holding = {above for path in kinds for above in _above(path)}
-    # With each path that it binds bubblewrap reads the kernel's whole table: those that can be first are.
+    # For each bind, bubblewrap reads the whole table of mounts: bind early while the table is small.
     early = [mount for mount in mounts if _is_bound(mount) and not any(a in kinds for a in _above(mount.path))]
     words = ["--ro-bind", "/", "/"] if everything else _links()
     words += [word for mount in early for word in _lay(mount, holding)]
@@ -108,7 +108,7 @@ def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
 
 def _is_bound(mount: Mount) -> bool:
     if mount.path.startswith(("/dev", "/proc")):
-        return False  # inside, these are made anew
+        return False  # inside, these are new
     return mount.kind not in ("private", "empty") and not (mount.kind == "mask" and os.path.isdir(mount.path))
 
 
@@ -121,24 +121,24 @@ def _lay(mount: Mount, holding: Container[str]) -> list[str]:
         case "write" | "way":
             return ["--bind", mount.path, mount.path]
         case "empty":
-            # What is put there is gone with the sandbox. Many read-only mounts would take much longer.
+            # Files created there disappear with the sandbox. Read-only mounts would take much longer.
             entered = os.path.basename(mount.path) not in HOOKS
             return ["--perms", "0555" if entered else "0444", "--tmpfs", mount.path]
         case "mask" if os.path.isdir(mount.path):
             return ["--perms", "0111" if mount.path in holding else "0000", "--tmpfs", mount.path]
         case "mask":
-            # On a mount without devices this device can not be opened.
+            # On a mount without devices, this device cannot be opened.
             return ["--ro-bind", "/dev/null", mount.path]
 
 
 def _above(path: str) -> list[str]:
-    """Return the folders on the way to a path, the nearest first; the root itself is none of them."""
+    """Return the folders above a path, the nearest first, without `/`."""
     names = path.split("/")
     return ["/".join(names[:count]) for count in range(len(names) - 1, 1, -1)]
 
 
 def _folders_above(path: str, kinds: Mapping[str, Kind]) -> list[str]:
-    """Return what makes the folders on the way to a path in a place that is empty inside."""
+    """Return the arguments that create the folders above a path that lies in a private or hidden folder."""
     missing: list[str] = []
     for folder in _above(path):
         if folder in kinds:
@@ -157,8 +157,8 @@ def _links() -> list[str]:
 def namespace_words(wrap: Bubblewrap, *, network: bool, dropped: bool) -> list[str]:
     """Return bubblewrap's arguments for everything but mounts.
 
-    `dropped`: root starts it, and the first program inside becomes somebody else before anything happens. Only root
-    itself gets to all folders that are mounted, so there is no user namespace around it then.
+    `dropped`: root starts bubblewrap, and the first program inside changes to another user. Only root can open every
+    mounted folder, so there is no user namespace then.
     """
     words = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"]
     words += [] if network else ["--unshare-net"]

@@ -1,4 +1,4 @@
-"""Which paths whoever is inside gets to by the modes of the folders above: what they cannot reach needs no cover."""
+"""Tell which paths a user can reach, by the modes of the folders above. Other paths need no mount."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ACCESS_LIST = "system.posix_acl_access"
 
 
 class Reach:
-    """Tells for paths whether a user gets to them, each folder looked at once."""
+    """Tell whether a user can reach a path; each folder is checked once."""
 
     def __init__(self, user: User) -> None:
         self._uid = user.uid
@@ -20,7 +20,7 @@ class Reach:
         self._known: dict[str, bool] = {}
 
     def __call__(self, path: str) -> bool:
-        """Tell whether every folder above a path can be entered, or could be opened by this user, its owner."""
+        """Tell whether the user can enter every folder above a path, or owns it and could change its mode."""
         return all(map(self._enters, list(ancestors(path))[1:]))
 
     def _enters(self, folder: str) -> bool:
@@ -32,10 +32,10 @@ class Reach:
         try:
             found = os.stat(folder)
         except OSError:
-            return True  # what cannot be looked at is not known to be closed
+            return True  # unknown counts as reachable
         if found.st_uid == self._uid or found.st_mode & stat.S_IXOTH:
             return True
-        # Where the group may not enter, nobody on a list of others may either: its mode is the most they have.
+        # The mode of the group is also the most that an access control list grants.
         return bool(found.st_mode & stat.S_IXGRP) and (found.st_gid in self._groups or _lists_others(folder))
 
 

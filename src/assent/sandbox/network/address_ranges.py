@@ -1,6 +1,6 @@
-"""Which addresses belong to the open internet, and which to a network of one's own.
+"""Tell addresses on the open internet, on private networks and of this machine apart.
 
-Everything else, this very machine above all, is refused unless it was listed itself.
+The proxy refuses all but the first, unless the address itself is listed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     _Network: TypeAlias = IPv4Network | IPv6Network
 
 _UNICAST = "2000::/3"
-"""All of IPv6 that is given out for the open internet."""
+"""The part of IPv6 that is assigned to the open internet."""
 _NAT64 = "64:ff9b::/96"
 _METADATA = (
     "168.63.129.16/32",  # Azure, at a public address
@@ -26,36 +26,36 @@ _METADATA = (
     "fd20:ce::/32",  # Google
     "fd00:42::/32",  # Scaleway
 )
-"""Where clouds tell a machine its credentials, outside of the link's own range."""
+"""Addresses where clouds hand out credentials, outside the link-local range."""
 _SPECIAL = (
     *("192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15"),  # protocols, relays, benchmarks
-    *("192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24"),  # answered by whoever is nearest
+    *("192.31.196.0/24", "192.52.193.0/24", "192.175.48.0/24"),  # anycast
     *("2001::/23", "2002::/16", "3fff::/20"),  # protocols and Teredo, 6to4, documentation
-    "2620:4f:8000::/48",  # answered by whoever is nearest
+    "2620:4f:8000::/48",  # anycast
 )
-"""Of the registries of special addresses, what is not surely a server on the open internet, whatever Python says."""
+"""Special ranges that Python counts as global, but that may not be servers on the open internet."""
 _NEAR = (
     *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"),
     *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"),
 )
-"""Of private use, or of nobody's."""
+"""Private networks, and ranges for documentation."""
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
 def is_open(text: str) -> bool:
-    """Tell whether an address is one of the open internet, by whatever other address hides in it too."""
+    """Tell whether an address is on the open internet, and so is an IPv4 address embedded in it."""
     address = _read(text)
     return address is not None and all(map(_is_global, _meanings(address)))
 
 
 def is_near(text: str) -> bool:
-    """Tell whether an address is one that a company's own servers have; neither this machine nor its link."""
+    """Tell whether an address is on a private network; neither loopback nor link-local."""
     address = _read(text)
     return address is not None and _is_in(address, _NEAR) and not _is_in(address, _METADATA)
 
 
 def is_own(text: str) -> bool:
-    """Tell whether an address is one of this machine: the kernel reaches it from that very address. Nothing is sent."""
+    """Tell whether an address is this machine's own: the kernel would use it as source too. Sends nothing."""
     address = _read(text)
     if address is None:
         return False
@@ -64,12 +64,12 @@ def is_own(text: str) -> bool:
         try:
             line.connect((text, 9))
         except OSError:
-            return False  # there is no way there at all
+            return False  # there is no route
         return _read(line.getsockname()[0]) == address
 
 
 def _read(text: str) -> _Address | None:
-    """Read an address; one with a zone is of a link, and of nothing else."""
+    """Parse an address; None for one with a zone, which is link-local."""
     import ipaddress  # noqa: PLC0415 - slow to load, and most commands reach nothing
 
     try:
@@ -96,7 +96,7 @@ def _network(text: str) -> _Network:
 
 
 def _meanings(address: _Address) -> list[_Address]:
-    """Return what an address leads to: the IPv4 one it is translated to, or itself and one that it is a tunnel to."""
+    """Return the addresses behind an address: the embedded IPv4 address, or itself and the one it tunnels to."""
     from ipaddress import IPv4Address  # noqa: PLC0415 - as above
 
     if isinstance(address, IPv4Address):

@@ -1,6 +1,6 @@
-"""Where package managers look when nobody configured them: as they say themselves, in the files they come with.
+"""The default package indexes of pip, npm and Go, read from the files that they are installed with.
 
-Only managers that the system has, or the Python that runs Assent: one that lies in a project could say anything.
+Only from the system, or from the Python that runs Assent: a copy in a project could name any host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GO = re.compile(r"^GO(?:PROXY|SUMDB)=(.+)$", re.MULTILINE)
 
 @functools.cache
 def pip_hosts() -> tuple[str, ...]:
-    """Return the index, and where it keeps its files."""
+    """Return pip's index, and the host of its files."""
     own = os.path.join(sys.base_prefix, "lib", f"python{sys.version_info[0]}.{sys.version_info[1]}", "site-packages")
     places = [own, "/usr/lib/python3/dist-packages", *glob.glob("/usr/local/lib/python3*/*-packages")]
     for place in places:
@@ -34,7 +34,7 @@ def pip_hosts() -> tuple[str, ...]:
 
 @functools.cache
 def npm_hosts() -> tuple[str, ...]:
-    """Return the registry."""
+    """Return npm's registry."""
     program = _which("npm", _SYSTEM)
     found = _NPM.search(_text(os.path.join(os.path.realpath(program), _NPM_FILE))) if program else None
     return (found[1],) if found else ()
@@ -42,7 +42,7 @@ def npm_hosts() -> tuple[str, ...]:
 
 @functools.cache
 def go_hosts() -> tuple[str, ...]:
-    """Return the proxy and the sum database."""
+    """Return Go's module proxy and checksum database."""
     program = _which("go", f"{_SYSTEM}:/usr/local/go/bin")
     said = _GO.findall(_text(os.path.join(os.path.realpath(program), "../../go.env"))) if program else []
     return tuple(part if "://" in part else f"https://{part}/" for text in said for part in re.split("[,|]", text))

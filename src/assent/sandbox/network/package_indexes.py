@@ -1,6 +1,6 @@
-"""What everyday installing and fetching needs to reach: the configured package indexes and the repository's remotes.
+"""The hosts that installing and fetching need: the user's configured package indexes and the repository's remotes.
 
-Configured by the user, that is: files of the project itself are not asked, for a repository widens nothing.
+Settings in the project do not count, because a repository must not widen a boundary.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _REMOTE = re.compile(r"\s*(?:url|pushurl)\s*=\s*(https?://\S+)")
 
 
 def package_hosts(environ: Mapping[str, str], home: str | None) -> tuple[str, ...]:
-    """Return the hosts of the configured indexes, each with its port if that is not the scheme's."""
+    """Return the hosts of the configured indexes, each with its port unless it is the default."""
     found = [*_python(environ, home), *_node(environ, home), *_rust(environ, home), *_go(environ)]
     return tuple(dict.fromkeys(found))
 
 
 def remote_hosts(root: str) -> tuple[str, ...]:
-    """Return the hosts that a repository's remotes name, where they speak HTTP."""
+    """Return the hosts of a repository's HTTP remotes."""
     store = os.path.join(root, ".git")
     pointer = _lines(store) if os.path.isfile(store) else []
     if pointer and pointer[0].startswith("gitdir:"):
@@ -62,7 +62,7 @@ def _pip_files(environ: Mapping[str, str], home: str | None) -> list[str]:
 
 
 def _pip_settings(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the settings that name indexes; a value may go on in indented lines."""
+    """Yield the settings that name indexes; a value may continue on indented lines."""
     key = ""
     for line in lines:
         if found := _PIP_KEY.match(line):
@@ -75,7 +75,7 @@ def _pip_settings(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def pip_variables(environ: Mapping[str, str], home: str | None) -> dict[str, str]:
-    """Return the user's own indexes as variables: their files may hold passwords, and are not seen inside."""
+    """Return the user's indexes as variables: the files may hold passwords, and are hidden inside."""
     found: dict[str, list[str]] = {}
     for file in _pip_files(environ, home):
         for key, value in _pip_settings(_lines(file)):
@@ -97,7 +97,7 @@ def _node(environ: Mapping[str, str], home: str | None) -> list[str]:
 
 
 def npm_registry(environ: Mapping[str, str], home: str | None) -> str | None:
-    """Return the registry of the user's own `.npmrc`, without a password: that file is not seen inside."""
+    """Return the registry of the user's `.npmrc`, without a password: the file is hidden inside."""
     if home is None or any(n in environ for n in ("npm_config_registry", "NPM_CONFIG_REGISTRY")):
         return None
     lines = _lines(environ.get("NPM_CONFIG_USERCONFIG") or os.path.join(home, ".npmrc"))
@@ -130,7 +130,7 @@ def _go(environ: Mapping[str, str]) -> list[str]:
 
 
 def _hosts(urls: Iterable[str]) -> list[str]:
-    """Return the hosts of these addresses; one that can not be read is one that can not be reached."""
+    """Return the hosts of these URLs, without those that cannot be parsed."""
     found = []
     for url in urls:
         try:

@@ -1,10 +1,9 @@
-"""The one way out of a sandbox with listed hosts: HTTP and CONNECT, to what was checked and nowhere else.
+"""The proxy: HTTP and CONNECT to listed hosts, the only way out of a sandbox.
 
-A name is resolved once, the address it gives is checked, and that very address is connected to. Addresses that are not
-of the open internet are refused unless they are listed themselves; the package indexes that the user is configured for
-may be on a network of their own, as mirrors are. A tunnel carries TLS that asks for the server that CONNECT named, one
-plain HTTP request to that server, or SSH, which names none, where the server greets with SSH itself; anything else
-could ask for another site at that address.
+The proxy resolves a name once, checks the address, and connects to that address. It refuses addresses outside the open
+internet unless they are listed themselves; the user's configured package indexes may be on a private network. A tunnel
+carries TLS for the server that CONNECT named, one plain HTTP request to that server, or SSH if the server greets with
+SSH first. Anything else could ask for another site at that address.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _PIECE = 1 << 16
 
 
 class RefusedConnection(AssentError):  # noqa: N818 - what happened
-    """A connection that is not made."""
+    """The proxy does not connect."""
 
 
 async def resolve(name: str, port: int) -> list[str]:
@@ -46,7 +45,7 @@ async def resolve(name: str, port: int) -> list[str]:
 
 
 class NetworkProxy:
-    """Serves one sandbox."""
+    """The proxy of one sandbox."""
 
     def __init__(
         self,
@@ -67,14 +66,14 @@ class NetworkProxy:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, descriptor: int) -> None:
-        """Take connections from a socket that listens inside the sandbox."""
+        """Accept connections on a socket that listens inside the sandbox."""
         listener = socket.socket(fileno=descriptor)
-        # Known before it serves: whoever is cancelled meanwhile can still close it.
+        # Set before it serves, so that a cancelled start can close it.
         self._server = await asyncio.start_server(self._accept, sock=listener, limit=_LONGEST_HEAD, start_serving=False)
         await self._server.start_serving()
 
     def stop(self) -> None:
-        """Close everything."""
+        """Stop accepting, and end all connections."""
         if self._server is not None:
             self._server.close()
         for task in (*self._tasks, *self._answers.values()):
@@ -113,7 +112,7 @@ class NetworkProxy:
             async with asyncio.timeout(_SECONDS):
                 theirs = await asyncio.open_connection(address, request.port)
         except (OSError, TimeoutError) as error:
-            await self._answer(writer, "502 Bad Gateway", f"{request.place} can not be reached: {error}")
+            await self._answer(writer, "502 Bad Gateway", f"{request.place} cannot be reached: {error}")
             return
         try:
             await (self._tunnel if request.tunnel else self._pass_on)(request, (reader, writer), theirs)
@@ -124,7 +123,7 @@ class NetworkProxy:
         """Return the address to connect to, or raise `RefusedConnection`."""
         name, port = request.host.name, request.port
         if not any(host.admits(name, port) for host in self._hosts):
-            await self._question(request, f"{request.place} is not among the hosts that may be reached")
+            await self._question(request, f"{request.place} is not on the list of hosts")
         try:
             async with asyncio.timeout(_SECONDS):
                 addresses = await self._look_up(name, port)
@@ -138,7 +137,7 @@ class NetworkProxy:
         far = is_open(address) or self._is_mirror(name, port, address)
         if not far or is_own(address):
             self._report(request)
-            where = "is this machine's own" if far else "is not on the open internet"
+            where = "belongs to this machine" if far else "is not on the open internet"
             raise RefusedConnection(f"{name} leads to {address}, which {where} and is not listed itself")
         return address
 
@@ -147,11 +146,11 @@ class NetworkProxy:
         return local or any(host.admits(address, port) for host in self._hosts)
 
     def _is_mirror(self, name: str, port: int, address: str) -> bool:
-        """Tell whether this is a package index of the user's own, where a company's servers are."""
+        """Tell whether this is a configured package index on a private network."""
         return is_near(address) and any(parse_host(host).admits(name, port) for host in self._indexes())
 
     async def _question(self, request: ProxyRequest, why: str) -> None:
-        """Ask about a host, once for all who want it; raise `RefusedConnection` unless the answer is yes."""
+        """Ask about a host once, for all its connections; raise `RefusedConnection` unless the answer is yes."""
         place = request.place
         if self._ask is None:
             self._report(request)
@@ -187,7 +186,7 @@ class NetworkProxy:
         await _both_ways(ours, theirs)
 
     async def _ssh_greeting(self, request: ProxyRequest, reader: asyncio.StreamReader) -> bytes:
-        """Return how an SSH server begins. What a client says first can be a request of HTTP as well."""
+        """Return the beginning of the server's SSH greeting. A client's greeting alone could be an HTTP request too."""
         said = b""
         with contextlib.suppress(TimeoutError, asyncio.IncompleteReadError):
             async with asyncio.timeout(_GREETING_SECONDS):
@@ -197,7 +196,7 @@ class NetworkProxy:
         return said
 
     async def _first_words(self, request: ProxyRequest, reader: asyncio.StreamReader) -> bytes | ProxyRequest:
-        """Return what the client says first, once it is sure whom it asks for."""
+        """Return the client's first message, after checking that it is for the server of the tunnel."""
         first = await reader.readexactly(1)
         if first == _TLS:
             return await self._client_hello(request, first, reader)
@@ -214,7 +213,7 @@ class NetworkProxy:
             self._reset(request)
 
     async def _client_hello(self, request: ProxyRequest, said: bytes, reader: asyncio.StreamReader) -> bytes:
-        """Return the client's first TLS message, if it asks for the server that the tunnel leads to."""
+        """Return the client's first TLS message, if it names the server of the tunnel."""
         name = request.host.name
         while True:
             try:
@@ -234,7 +233,7 @@ class NetworkProxy:
         raise ConnectionResetError
 
     async def _pass_on(self, request: ProxyRequest, ours: _Ends, theirs: _Ends) -> None:
-        """Pass on one request and its answer; whatever else the client sends is not heard."""
+        """Forward one request and its answer; drop whatever else the client sends."""
         theirs[1].write(request.head)
         back = asyncio.ensure_future(_copy(theirs[0], ours[1]))
         try:
@@ -254,7 +253,7 @@ _Ends: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 async def _settled(answer: Awaitable[bool]) -> bool:
     try:
         return await answer
-    except Exception:  # noqa: BLE001 - who can not answer has not said yes
+    except Exception:  # noqa: BLE001 - an error is not a yes
         return False
 
 
@@ -284,12 +283,12 @@ async def _more(reader: asyncio.StreamReader) -> bytes:
 
 
 async def _read_head(line: bytes, reader: asyncio.StreamReader) -> bytes:
-    """Read a head from its second line on, and not a byte more; return it without its empty line."""
+    """Read the rest of a head after its first line, and no more; return the head without its empty line."""
     head = b""
     while line != b"\r\n":
         head += line
         if not line.endswith(b"\r\n") or len(head) > _LONGEST_HEAD:
-            raise AssentError("this is no request")
+            raise AssentError("not an HTTP request")
         line = await reader.readuntil(b"\n")
     return head[:-2]
 

@@ -1,4 +1,4 @@
-"""The first words of a TLS connection: which server the client asks for."""
+"""Find the server name in the first message of a TLS connection."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ LARGEST = 1 << 16
 
 
 class NotTls(Exception):  # noqa: N818 - a finding, not a fault
-    """This is not how a TLS connection begins."""
+    """The data is not the beginning of a TLS connection."""
 
 
 class Incomplete(Exception):  # noqa: N818 - as above
-    """More has to be read before anything can be said."""
+    """The message is not complete yet."""
 
 
 def server_name(data: bytes) -> str | None:
-    """Return the name that a client asks for, None if it names none; raise `NotTls` or `Incomplete`."""
+    """Return the server name of a client hello, None if it has none; raise `NotTls` or `Incomplete`."""
     hello = _handshake(data)
     try:
         return _find_name(_Reader(hello))

@@ -1,4 +1,4 @@
-"""A contained agent's own state: apart from what it has outside, so that nothing it writes ever runs there."""
+"""The state of a contained agent, separate from its state outside, so that nothing it writes runs outside."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TypeAlias
 import msgspec
 
 from assent.agents.sandbox_needs import Folder, Needs
+from assent.agents.wiring.hook_files import place_hook
+from assent.platform.daemon_address import ASK_FOLDER
 from assent.platform.files import make_private_folder
 from assent.sandbox.errors import Unavailable
 
@@ -20,7 +22,7 @@ Binds: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class AgentState(msgspec.Struct, frozen=True):
-    """What is put where inside."""
+    """The agent's folders inside, and variables that name them."""
 
     written: Binds
     shown: Binds
@@ -50,8 +52,18 @@ def open_state(needs: Needs, assent_home: str, workspace: tuple[str, ...], envir
             if folder.variable and not folder.below:
                 told.append((folder.variable, os.path.realpath(outside)))
     except OSError as error:
-        raise Unavailable(f"the agent can not have a folder of its own: {error}") from None
+        raise Unavailable(f"the agent's folder cannot be made: {error}") from None
     return AgentState(tuple(written), tuple(shown), tuple(told))
+
+
+def show_assent_home(home: str) -> Binds:
+    """Return what a contained agent sees in place of Assent's home: the socket to ask on, the hook script, tokens."""
+    asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
+    make_private_folder(asking)
+    make_private_folder(os.path.join(asking, "agents"))
+    place_hook(asking)
+    real = os.path.realpath(home)
+    return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
 
 
 def _outside(folder: Folder, home: str, environ: Mapping[str, str]) -> str:
@@ -62,7 +74,7 @@ def _outside(folder: Folder, home: str, environ: Mapping[str, str]) -> str:
 
 
 def _there(names: tuple[str, ...], folder: str) -> list[tuple[str, str]]:
-    """Return what is there of these names: the real thing, and where it is seen."""
+    """Return the existing ones of these names: the real path, and the path inside."""
     paths = [os.path.join(folder, name) for name in names]
     inside = os.path.realpath(folder)
     return [
@@ -73,7 +85,7 @@ def _there(names: tuple[str, ...], folder: str) -> list[tuple[str, str]]:
 
 
 def _forget(own: str, names: list[str]) -> None:
-    """Remove what an agent put where settings would be read: there are none outside, so there are none."""
+    """Remove settings that an agent created inside where there are none outside."""
     for name in names:
         path = os.path.join(own, name)
         if os.path.isdir(path) and not os.path.islink(path):
@@ -86,7 +98,7 @@ def _forget(own: str, names: list[str]) -> None:
 
 
 def _copy(folder: Folder, home: str, outside: str, own: str) -> None:
-    """Copy what an agent keeps beside its folder, unless the folder has one: what it changes stays inside."""
+    """Copy files that an agent keeps beside its folder, unless the folder has them; changes stay inside."""
     for source, name in folder.copied:
         found = next((p for p in (os.path.join(outside, name), os.path.join(home, source)) if os.path.isfile(p)), None)
         copy = os.path.join(own, name)

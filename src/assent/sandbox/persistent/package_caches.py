@@ -1,4 +1,4 @@
-"""Private caches of a workspace: what package managers may write, apart from everyone else's."""
+"""Caches that package managers may write inside, separate for each workspace."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ _VARIABLES = {
 
 
 def open_cache(assent_home: str, roots: tuple[str, ...], user: User) -> str:
-    """Return the folder that holds this workspace's caches, made if need be and owned by whoever runs there."""
+    """Return the folder of this workspace's caches; create it if needed, owned by the user of the command."""
     name = hashlib.sha256("\0".join(roots).encode(errors="surrogateescape")).hexdigest()[:24]
     above = os.path.join(assent_home, "sandbox", "caches")
     folder = os.path.join(above, name)
     make_private_folder(above)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.chmod(folder, 0o700)  # whatever a command made of it
-        with nofollow.opened(os.path.realpath(folder)) as cache, nofollow.made(cache, "cargo") as cargo:
+        os.chmod(folder, 0o700)  # a command may have changed it
+        with nofollow.open_folder(os.path.realpath(folder)) as cache, nofollow.make_folder(cache, "cargo") as cargo:
             _copy_settings(user, cargo)
             if user.dropped:
                 os.chown("cargo", user.uid, user.gid, dir_fd=cache, follow_symlinks=False)
                 os.chown(folder, user.uid, user.gid)
     except OSError as error:
-        raise Unavailable(f"{folder} can not hold a cache: {error.strerror}") from None
+        raise Unavailable(f"{folder} cannot hold a cache: {error.strerror}") from None
     return folder
 
 
 def _copy_settings(user: User, folder: int) -> None:
-    """Give cargo its settings, which say where packages come from; they lie where its cache would be."""
+    """Copy cargo's settings, which name its registries, into its cache, where cargo looks for them."""
     for name in ("config.toml", "config"):
         with contextlib.suppress(OSError):
             with contextlib.suppress(FileNotFoundError):
@@ -72,7 +72,7 @@ def _copy_settings(user: User, folder: int) -> None:
 
 
 def clean_settings(data: bytes) -> bytes:
-    """Return settings in TOML without what is secret in them; nothing, if they cannot be read."""
+    """Return TOML settings without secrets; empty if they cannot be parsed."""
     import tomllib  # noqa: PLC0415 - slow to load, and few have such a file
 
     try:
@@ -83,7 +83,7 @@ def clean_settings(data: bytes) -> bytes:
 
 
 def _clean(table: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what is secret by its name, and take passwords out of addresses."""
+    """Leave out keys with names of secrets, and remove passwords from URLs."""
     kept = {name: value for name, value in table.items() if not is_secret_variable(name.replace("-", "_"))}
     return {name: left for name, value in kept.items() if (left := _clean_value(value)) is not None}
 
@@ -101,7 +101,7 @@ def _clean_value(value: Any) -> Any:
 
 
 def _write(value: Any) -> str:
-    """Write a value as TOML does on one line."""
+    """Write a value as TOML on one line."""
     match value:
         case dict():
             return "{" + ", ".join(f"{_write(name)} = {_write(each)}" for name, each in value.items()) + "}"
@@ -116,7 +116,7 @@ def _write(value: Any) -> str:
 
 
 def _read_own(path: str, user: User) -> bytes:
-    """Read a plain file, for somebody else only if it is theirs: a link may lead to what they must not see."""
+    """Read a plain file; for another user only if they own it, because a link may lead to a file of others."""
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or (user.dropped and found.st_uid != user.uid):
@@ -125,5 +125,5 @@ def _read_own(path: str, user: User) -> bytes:
 
 
 def cache_variables() -> dict[str, str]:
-    """Return the variables by which package managers find their caches."""
+    """Return the variables that name the caches for package managers."""
     return {name: os.path.join(CACHE, place).rstrip("/") for name, place in _VARIABLES.items()}

@@ -1,1 +1,1 @@
-"""A profile made real on this machine: workspaces, secrets, links, repositories, the user."""
+"""Apply a profile to this machine: workspaces, secrets, links, repositories, the user."""

@@ -1,4 +1,4 @@
-"""A profile made real: every path found on the disk, every secret by its name, every protected name accounted for."""
+"""Apply a profile to this machine: find its paths, every secret, and every protected file on the disk."""
 
 from __future__ import annotations
 
@@ -18,45 +18,47 @@ from assent.sandbox.errors import Unavailable
 from assent.sandbox.profiles import workspace_roots
 from assent.sandbox.profiles.git_repositories import Kind, find_obeyed, find_stores, is_settings_file
 from assent.sandbox.profiles.link_targets import find_led_to
-from assent.sandbox.profiles.secret_paths import NOTHING_SEEN, Survey, find_secrets
+from assent.sandbox.profiles.secret_paths import EMPTY_SURVEY, Survey, find_secrets
 from assent.sandbox.profiles.user import User, find_user
 from assent.sandbox.redeem.launcher import loaded_packages
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix/store")
-"""Without these no program starts: they are read in every profile."""
+"""No program starts without these, so every profile reads them."""
 _ONLY_IF_THERE = ("assent.yaml",)
-"""A new one can only tighten what holds, and everyone in the project would stumble over a stand-in."""
+"""A new one can only tighten the policy, and a placeholder would disturb others in the project."""
 _MOST_LINKS_LOOKED_AT = 512
 _DEEPEST_LINKS = 4
 _INSTALLED = ("site-packages", "dist-packages")
 _real = functools.cache(os.path.realpath)
-"""For what stays where it is as long as this process runs."""
+"""For paths that do not change while this process runs."""
 
 
 class Boundary(msgspec.Struct, frozen=True):
-    """What will be set up."""
+    """A profile as it will be enforced."""
 
     profile: SandboxProfile
-    """With real paths, and with everything that is hidden or protected by name."""
+    """With real paths, and every hidden or protected path."""
     user: User
     files: frozenset[str]
-    """What of the protected is read as a file: where it is missing, no folder can stand there."""
+    """Protected paths that are read as files: a missing one gets a file as placeholder, not a folder."""
     mount_points: tuple[str, ...]
-    """Folders on the way to a protected or hidden path: as mounts they can not be renamed."""
-    survey: Survey = NOTHING_SEEN
-    """The folders of the workspace before anything ran."""
+    """Folders above a protected or hidden path: as mounts they cannot be renamed."""
+    survey: Survey = EMPTY_SURVEY
+    """The folders of the workspace before the command ran."""
 
     @property
     def held(self) -> tuple[str, ...]:
-        """Return what of the write roots is not written: there only mounts are in the way."""
+        """Return the paths in write roots that must not be written, where only mounts prevent it."""
         profile = self.profile
         return (*profile.protected, *(m for m in profile.masked if any(within(m, r) for r in profile.write_roots)))
 
 
-def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, has_mounts: bool = True) -> Boundary:
-    """Make a profile real, or raise `Unavailable`: what can not be held is not started.
+def make_boundary(
+    profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, has_mounts: bool = True
+) -> Boundary:
+    """Apply a profile to this machine, or raise `Unavailable` if it cannot be enforced.
 
-    `has_mounts`: whether what is mounted in a write root is something else, and not what a sandbox around put there.
+    `has_mounts`: mounts in a write root are other volumes, not mounts of an outer sandbox.
     """
     user = find_user(profile.write_roots and workspace_roots.real_roots(profile, ()), environ)
     write = workspace_roots.real_roots(profile, user.homes)
@@ -95,7 +97,7 @@ def _mask(paths: Iterable[str]) -> list[str]:
 
 
 def _obeyed(root: str, homes: tuple[str, ...]) -> Iterable[tuple[str, Kind]]:
-    """Yield what git's settings name inside a root, or the first folder on the way to it that is missing."""
+    """Yield paths inside a root that git's settings name, or the first missing folder above each."""
     if os.path.isdir(os.path.join(root, ".git")):
         for path, kind in find_obeyed(root, homes):
             if within(path, root) and path != root:
@@ -104,14 +106,14 @@ def _obeyed(root: str, homes: tuple[str, ...]) -> Iterable[tuple[str, Kind]]:
 
 
 def _own_files(environ: Mapping[str, str]) -> Iterable[str]:
-    """Yield what Assent obeys, by every name: the user's rules, there or not; what it is wired into, if it is there."""
+    """Yield files that Assent obeys, under every name: the user's rules, and existing settings of agents."""
     yield user_file(environ)
     yield os.path.realpath(user_file(environ))
     yield from filter(os.path.lexists, observe(environ).assent_files)
 
 
 def _protected(profile: SandboxProfile, write: tuple[str, ...], files: Iterable[str]) -> Iterable[str]:
-    """Yield what is protected by real names: the profile's list, other stores, Assent's own files, code and Python."""
+    """Yield protected real paths: the profile's list, other git stores, Assent's own files, code and Python."""
     yield from (_first_missing(path, root) for path in files for root in write if within(path, root))
     real_roots = {root: os.path.realpath(root) for root in profile.write_roots}
     for path in profile.protected:
@@ -134,9 +136,9 @@ def _own_code() -> tuple[str, ...]:
 
 @functools.cache
 def _loaded() -> tuple[str, ...]:
-    """Return what the launcher, the daemon and every command load: the environment they are installed in, or packages.
+    """Return what launcher, daemon and commands load: their virtual environment, or else their packages.
 
-    The launcher runs the Python that an environment is made from, to which that environment is no prefix.
+    The launcher runs the base Python, whose prefix does not name the virtual environment.
     """
     return tuple(dict.fromkeys(_environment_of(_real(package)) or package for package in loaded_packages()))
 
@@ -148,36 +150,38 @@ def _environment_of(package: str) -> str | None:
 
 
 def _first_missing(path: str, root: str) -> str:
-    """Return the path, or the first folder on the way to it that is not there, or is none."""
+    """Return the path, or the first path above it that is missing or is not a folder."""
     here = root
     for name in path[len(root) + 1 :].split("/"):
         here = f"{here}/{name}"
         if not os.path.isdir(here) or os.path.islink(here):
             return here
         if name == ".git" and not os.path.lexists(os.path.join(here, "HEAD")):
-            return here  # no repository, perhaps the stand-in of another sandbox
+            return here  # not a repository, perhaps the placeholder of another sandbox
     return path
 
 
 def _refuse_links(protected: Iterable[str]) -> None:
-    """Refuse what a mount can not protect: a symbolic link by its name, a file that has another name."""
+    """Refuse what a mount cannot protect: a symbolic link, and a file with another hard link."""
     for path in protected:
         try:
             found = os.lstat(path)
         except OSError:
-            continue  # nothing there, or nothing to be reached
+            continue  # missing, or not reachable
         if stat.S_ISLNK(found.st_mode):
-            raise Unavailable(f"{path} is a symbolic link and can not be protected; name it in `write:` to do without")
+            raise Unavailable(
+                f"{path} is a symbolic link and cannot be protected; name it in `write:` to run without protection"
+            )
         try:
             linked = next((file for file, count in _files_of(path, found) if count > 1), None)
         except OSError as error:
-            raise Unavailable(f"{path} can not be looked through ({error.strerror}), and has to be") from None
+            raise Unavailable(f"{path} cannot be searched for hard links: {error.strerror}") from None
         if linked is not None:
-            raise Unavailable(f"{linked} has a second name (a hard link), by which it could be written")
+            raise Unavailable(f"{linked} has another hard link, through which a command could write it")
 
 
 def _files_of(path: str, found: os.stat_result) -> Iterable[tuple[str, int]]:
-    """Yield files, and by how many names each is known; those of Python and what is installed may have many."""
+    """Yield files and their number of hard links; files of Python and of installed packages may have several."""
     if stat.S_ISREG(found.st_mode):
         yield path, found.st_nlink
     if stat.S_ISDIR(found.st_mode) and not path.endswith("/bin"):
@@ -195,7 +199,7 @@ def _walk(folder: str, deepest: int) -> Iterable[os.DirEntry[str]]:
 
 
 def _on_the_way(paths: Iterable[str], write: tuple[str, ...], covered: Iterable[str]) -> tuple[str, ...]:
-    """Return the folders between a write root and these paths; in what is covered none is written, nor renamed."""
+    """Return the folders between a write root and these paths, except in covered folders, which are not writable."""
     found = set()
     held = frozenset(covered).difference(write)
     for path in paths:
@@ -208,5 +212,5 @@ def _on_the_way(paths: Iterable[str], write: tuple[str, ...], covered: Iterable[
 
 
 def _is_written(folder: str, write: tuple[str, ...], held: frozenset[str]) -> bool:
-    """Tell whether a folder is written by what is said of it, or of the nearest folder above it."""
+    """Tell whether a folder is writable: the nearest covered folder or write root above it decides."""
     return next((above in write for above in ancestors(folder) if above in write or above in held), False)

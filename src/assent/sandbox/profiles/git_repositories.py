@@ -1,4 +1,4 @@
-"""What makes git run or obey something, by a repository's settings or by the stores that lie in its own."""
+"""Find files that make git run code: hooks and settings, also of submodules and other worktrees."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from assent.platform.files import find_file
 from assent.sandbox.errors import Unavailable
 
 SETTINGS = ("config", "config.worktree", "commondir", "info/attributes")
-"""The files of a store that git obeys; its hooks are a folder."""
+"""The files of a store that git obeys, besides the folder of hooks."""
 UNFINISHED = ("rebase-merge", "rebase-apply", "sequencer")
-"""Folders of a store that say how to go on with what was interrupted: git makes them, and runs what they say."""
+"""Folders of a store with the steps of an interrupted rebase: git runs the commands in them."""
 HOOKS = frozenset(
     [
         *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit", "commit-msg"),
@@ -24,7 +24,7 @@ HOOKS = frozenset(
         *("p4-changelist", "p4-prepare-changelist", "p4-post-changelist", "p4-pre-submit"),
     ]
 )
-"""Programs that git runs by their names."""
+"""The names of programs that git runs."""
 _USERS = (".gitconfig", ".config/git/config")
 _SET = re.compile(r"(?im)^[ \t]*(?:\[[^\n]*?\][ \t]*)?(hookspath|templatedir|path)[ \t]*=[ \t]*(.*)$")
 _COMMENT = re.compile(r"[ \t]+[#;].*$")
@@ -36,7 +36,7 @@ Kind: TypeAlias = Literal["file", "folder"]
 
 
 def find_obeyed(root: str, homes: tuple[str, ...]) -> Iterator[tuple[str, Kind]]:
-    """Yield folders of hooks and files of settings that settings name, wherever they lie, there or not."""
+    """Yield folders of hooks and files of settings that git's settings name, existing or not."""
     users = [os.path.join(home, name) for home in homes for name in _USERS]
     files = [(file, 0) for file in (os.path.join(root, ".git", "config"), *users, "/etc/gitconfig")]
     for file, depth in files:
@@ -45,7 +45,7 @@ def find_obeyed(root: str, homes: tuple[str, ...]) -> Iterator[tuple[str, Kind]]
             path = os.path.join(*homes[:1], path[2:]) if path.startswith("~/") else path
             if name.lower() != "path":
                 found = os.path.normpath(os.path.join(root, path))
-                # The workspace itself can not be protected, but the programs by their names.
+                # The workspace itself cannot be protected, so each hook is.
                 names = [os.path.join(root, hook) for hook in sorted(HOOKS)] if found == root else [found]
                 yield from ((each, "folder") for each in names)
                 continue
@@ -56,18 +56,18 @@ def find_obeyed(root: str, homes: tuple[str, ...]) -> Iterator[tuple[str, Kind]]
 
 
 def is_settings_file(path: str) -> bool:
-    """Tell whether git would read a file by this name in a repository's store, where a folder would stop it."""
+    """Tell whether git reads this path of a store as a file, where a folder would be an error."""
     return "/.git/" in path and path.endswith(tuple(f"/{name}" for name in SETTINGS))
 
 
 def find_stores(git: str) -> Iterator[str]:
-    """Yield what decides what runs in the stores of submodules, which may lie in each other, and of other worktrees."""
+    """Yield settings and hooks in the stores of submodules, nested ones too, and of other worktrees."""
     yield from _settings_of(os.path.join(git, "modules"), hooks=True)
     worktrees = os.path.join(git, "worktrees")
     try:
         yield from list(_settings_of(worktrees, hooks=False))
     except Unavailable:
-        yield worktrees  # as one: none can be added or removed then
+        yield worktrees  # as a whole: no worktree can be added or removed then
 
 
 def _settings_of(folder: str, *, hooks: bool) -> Iterator[str]:
@@ -81,17 +81,17 @@ def _settings_of(folder: str, *, hooks: bool) -> Iterator[str]:
             else:
                 folders.append(path)
         if len(folders) > _MOST_STORES:
-            raise Unavailable(f"{folder} holds more than can be protected")
+            raise Unavailable(f"{folder} has too many stores to protect")
 
 
 def is_store(folder: str) -> bool:
-    """Tell whether git would take a folder for a repository's store, or for a worktree's."""
+    """Tell whether git takes a folder for the store of a repository or of a worktree."""
     there = {name for name in ("HEAD", "objects", "commondir") if os.path.lexists(os.path.join(folder, name))}
     return "HEAD" in there and len(there) > 1
 
 
 def store_part(path: str) -> str | None:
-    """Return what of a store a file belongs to and is obeyed: itself, or the folder of something unfinished."""
+    """Return the part of a store that git obeys and a file belongs to: the file, or a folder of `UNFINISHED`."""
     folder, name = os.path.split(path)
     above, part = os.path.split(folder)
     if part in UNFINISHED and is_store(above):

@@ -1,4 +1,4 @@
-"""What protected folders hold by other names: their links lead to files that decide what runs just as they do."""
+"""Find the targets of links in protected folders: they need the same protection."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MOST_STEPS = 200
 
 
 def find_led_to(protected: Iterable[str], write: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield what links in protected folders lead to in a workspace, with its root, or raise `Unavailable`.
+    """Yield link targets in a workspace, each with its root, or raise `Unavailable`.
 
-    What is led to, and is a folder, is looked through as well.
+    A target that is a folder is searched for links too.
     """
     held = [path for path in protected if os.path.isdir(path) and not os.path.islink(path)]
     waiting, left = [(folder, 0) for folder in held], _MOST_ENTRIES
@@ -45,22 +45,22 @@ def _list(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _lead(link: str, held: list[str], write: tuple[str, ...]) -> tuple[str, str] | None:
-    """Return where a link leads in a workspace, if that is not held already."""
+    """Return the target of a link in a workspace, unless it is protected already."""
     target = follow_links(link)
     if target is None or any(within(target, path) for path in held) or any(within(root, target) for root in write):
         return None
     root = next((root for root in write if within(target, root)), None)
     if root is None:
         return None
-    # Nothing keeps a command from replacing a link in its workspace.
+    # A command can replace a link in its workspace.
     for hop in _hops(link):
         if any(within(hop, root) for root in write) and not any(within(hop, path) for path in held):
-            raise Unavailable(f"{hop} is a symbolic link and can not be protected, and {link} leads over it")
+            raise Unavailable(f"{hop} is a symbolic link and cannot be protected, and {link} leads through it")
     return target, root
 
 
 def _hops(link: str) -> Iterator[str]:
-    """Yield the links on the way to where a link leads, but for itself."""
+    """Yield the links between a link and its target."""
     said = os.readlink(link)
     at, names = "/" if said.startswith("/") else os.path.dirname(link), said.split("/")
     for _ in range(_MOST_STEPS):

@@ -1,4 +1,4 @@
-"""The secrets of this machine by their real names: what a sandboxed command does not get to see."""
+"""Find the secrets of this machine that are hidden from a sandboxed command, as real paths."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _ELSEWHERE = ("/proc/", "/dev/", "/run/", "/var/run/")
 """Inside, these are new and empty."""
 _SYSTEM = tuple(pattern[1:] for pattern in SECRET_PATHS if not pattern.startswith(_ELSEWHERE))
 _ASSENT = ".local/share/assent"
-"""Assent's home, where nobody chose another: whoever starts a command may have chosen one, or be somebody else."""
+"""Assent's default home: the user of a command may have another one than its launcher."""
 _SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".envrc"})
-"""In a project these are settings, unless they hold a credential."""
+"""Settings in a project: hidden only if they hold a credential."""
 _KEY_FILES = (".pem", ".key", ".asc")
 _HOLDS_SECRET = re.compile(rb"(?i)PRIVATE KEY|_auth|token|passw|secret|api_?key")
 _AT_HOME = (
     *(".composer/auth.json", ".config/composer/auth.json", ".config/containers/auth.json", ".bundle/config"),
     _ASSENT,
 )
-"""Secrets by their whole name in a home; by the end of it in a project they are settings."""
+"""Secrets by their path in a home; the same names in a project are settings."""
 _SETTINGS_AT_HOME = (".cargo/config.toml", ".cargo/config", ".config/uv/uv.toml", ".condarc")
-"""Read by tools inside, and so hidden only where they hold a credential."""
+"""Tools inside read these, so they are hidden only if they hold a credential."""
 _HOLDS_CREDENTIAL = re.compile(
     rb"""(?i)://[^\s/"'@]+@|(?:^|[{,\s])["']?[\w.-]*(?:token|passw(?:or)?d|secret-key)["']?\s*[=:]\s*["'{\[\w]"""
 )
@@ -39,34 +39,34 @@ _CROWDS = frozenset(
     {".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", "site-packages", ".hypothesis"}
     | {".cache", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 )
-"""Of these only the names they hold themselves are looked at: there are too many below, and they are others' work."""
+"""Large folders of code by others: only their direct entries are checked."""
 _DEEPEST = 6
 _MOST_ENTRIES = 100_000
-"""How many names are looked through below the root, whose own are all looked at: nobody hides a secret in a crowd."""
+"""How many entries are checked below the root. All entries of the root are checked."""
 
 _PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix")
-"""What every command needs, and everybody sees: whatever a link there is called, it leads to no secret."""
+"""Folders that every command needs: no link into them leads to a secret."""
 
 
 class Survey(NamedTuple):
-    """The folders of workspaces, as they were when somebody looked."""
+    """The folders of workspaces at one time."""
 
     numbers: dict[str, int]
-    """What the disk knows each by."""
+    """The inode of each folder."""
     listed: set[str]
-    """Those of which every folder inside is known."""
+    """Folders whose sub-folders are all known."""
 
 
-NOTHING_SEEN = Survey({}, set())
+EMPTY_SURVEY = Survey({}, set())
 
 
 def find_secrets(
     homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str], survey: Survey | None = None
 ) -> Iterator[str]:
-    """Yield everything to be hidden that is there now, real paths all; `survey` takes in the folders on the way."""
+    """Yield the real path of every existing secret; `survey` collects the folders seen on the way."""
     roots, survey = tuple(roots), survey or Survey({}, set())
     names = Listings()
-    launcher = os.path.realpath(user_home(environ) or "/")  # whose the command need not be
+    launcher = os.path.realpath(user_home(environ) or "/")  # the command may run as another user
     known = homes if launcher in ("/", *homes) else (*homes, launcher)
     found = [*_system(names), *_of_homes(known, names), *_others(homes), *_sockets(environ), *_named(environ, names)]
     for root in roots:
@@ -88,24 +88,24 @@ def find_secrets(
 
 
 class Listings:
-    """What folders hold, each looked at once: there are a few hundred places of secrets, in a few folders.
+    """List each folder once: there are hundreds of patterns of secrets in a few folders.
 
-    Names count however they are written.
+    Names match in any case.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, list[tuple[str, str]] | None] = {}
 
     def find(self, folder: str, tree: _Tree) -> Iterator[str]:
-        """Yield every path below a folder that the tree has; a name that begins with a dot is one too."""
+        """Yield every path below a folder that matches the tree, hidden names included."""
         if folder not in self._known:
             self._known[folder] = _list(folder)
         names = self._known[folder]
-        if names is None:  # not to be listed, but a name in it may be known
+        if names is None:  # not readable, but a known name can be tested
             names = [(part.lower(), part) for part in tree.written if os.path.lexists(f"{folder}/{part}")]
         plain, heads, tails = tree.plain, tree.heads, tree.tails
         known = [n for n in names if n[0] in plain or n[0].startswith(heads) or n[0].endswith(tails)]
-        for low, name in known:  # few are
+        for low, name in known:  # few match
             for branch in tree.take(low):
                 path = f"{folder.rstrip('/')}/{name}"
                 if branch.is_place:
@@ -115,7 +115,7 @@ class Listings:
 
 
 class _Tree:
-    """Patterns of paths, by their parts: what of hundreds concerns a name is found at once."""
+    """Patterns of paths as a tree of parts, so that one lookup finds all patterns for a name."""
 
     def __init__(self) -> None:
         self.is_place = False
@@ -123,21 +123,21 @@ class _Tree:
         self.plain: dict[str, _Tree] = {}
         self.starred: dict[str, _Tree] = {}
         self.written: list[str] = []
-        """The plain ones, not in lower case."""
+        """The plain names in their own case."""
         self.heads: tuple[str, ...] = ()
-        """What names begin with that a pattern with a star fits, …"""
+        """Prefixes of names that a pattern with a star may match."""
         self.tails: tuple[str, ...] = ()
-        """… and what others end with."""
+        """Suffixes of such names."""
 
     def take(self, low: str) -> list[_Tree]:
-        """Return what goes on from here by a name in lower case."""
+        """Return the branches for a name in lower case."""
         found = [self.plain[low]] if low in self.plain else []
         if low.startswith(self.heads) or low.endswith(self.tails):
             found += [tree for pattern, tree in self.starred.items() if _fits(low, pattern)]
         return found
 
     def add(self, parts: list[str]) -> None:
-        """Take in a pattern."""
+        """Add a pattern."""
         if not parts:
             self.is_place = True
             return
@@ -163,7 +163,7 @@ def _grow(*patterns: str) -> _Tree:
 
 
 def _fits(name: str, pattern: str) -> bool:
-    """Compare a name with a pattern of nothing but stars. Making expressions of all of them would take much longer."""
+    """Match a name against a pattern with stars; quicker than compiling hundreds of regular expressions."""
     head, *middle, tail = pattern.split("*")
     if len(name) < len(head) + len(tail) or not (name.startswith(head) and name.endswith(tail)):
         return False
@@ -177,7 +177,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def _list(folder: str) -> list[tuple[str, str]] | None:
-    """Return the names in a folder, each in lower case and as it is; None if it is not to be listed."""
+    """Return the names in a folder, each in lower case and as it is; None if the folder cannot be listed."""
     try:
         return [(name.lower(), name) for name in os.listdir(folder)]
     except (FileNotFoundError, NotADirectoryError):
@@ -199,13 +199,13 @@ def _of_homes(homes: tuple[str, ...], names: Listings) -> list[str]:
 
 
 def _others(homes: tuple[str, ...]) -> list[str]:
-    """Return the homes of other people."""
+    """Return the homes of other users."""
     own = {os.path.realpath(home) for home in homes}
     return [home for home in (*glob.glob("/home/*"), "/root") if os.path.realpath(home) not in own]
 
 
 def _named(environ: Mapping[str, str], names: Listings) -> list[str]:
-    """Return the secrets that variables lead to, wherever they lie."""
+    """Return the secrets that variables name, anywhere on the disk."""
     files = [path for name in FILE_VARIABLES for path in environ.get(name, "").split(":")]
     found = [path for path in files if os.path.isfile(path) and not covers(_PUBLIC, path)]
     for name, default in SECRET_FOLDERS.items():
@@ -219,7 +219,7 @@ def _named(environ: Mapping[str, str], names: Listings) -> list[str]:
 
 
 def _sockets(environ: Mapping[str, str]) -> list[str]:
-    """Return what listens on a path, and where agents of the user's session do."""
+    """Return Unix sockets that a process listens on, and those that variables of the user's session name."""
     said = (environ.get(name, "") for name in SOCKET_VARIABLES)
     named = [p for text in said for p in re.findall(r"(?:^|=|unix://)(/[^,;:]+)", text)]
     try:
@@ -227,14 +227,14 @@ def _sockets(environ: Mapping[str, str]) -> list[str]:
             lines = file.read().splitlines()[1:]
     except OSError:
         lines = []
-    # The eighth column is the path; the fourth says whether somebody listens, the fifth whether nobody need to.
+    # Column 8 is the path, column 4 the flag for listening, column 5 the type: datagram sockets need not listen.
     table = (row for line in lines if len(row := line.split(None, 7)) == 8 and row[7].startswith("/"))
     heard = [row[7] for row in table if (row[3] == "00010000" or row[4] == "0002") and _is_socket(row[7])]
     return [path for path in (*named, *heard) if not path.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
 
 
 def _is_socket(path: str) -> bool:
-    """Tell whether a path still leads to a socket: whoever bound it may have put a link to anything in its place."""
+    """Tell whether a path is still a socket: its owner may have put a link in its place."""
     try:
         return stat.S_ISSOCK(os.stat(path).st_mode)
     except (OSError, ValueError):
@@ -256,7 +256,7 @@ def _in_workspace(root: str, survey: Survey) -> list[str]:
 
 
 def _by_other_names(root: str, linked: Mapping[int, int], hidden: Collection[str]) -> Iterator[str]:
-    """Yield the names that hidden files, known by their numbers, have in a workspace as well: hard links."""
+    """Yield hard links in a workspace to hidden files, which are given by inode and device."""
     for entry in _walk(root, Survey({}, set()), hidden):
         if entry.inode() in linked and entry.is_file(follow_symlinks=False):
             status = entry.stat(follow_symlinks=False)
@@ -265,7 +265,7 @@ def _by_other_names(root: str, linked: Mapping[int, int], hidden: Collection[str
 
 
 def _walk(root: str, survey: Survey, hidden: Collection[str]) -> Iterator[os.DirEntry[str]]:
-    """Yield what lies in a workspace, as far as it is looked through; no hidden folder is entered."""
+    """Yield the entries of a workspace, within the limits of depth and number; skip hidden folders."""
     folders, left = [(root, 0)], _MOST_ENTRIES
     for folder, depth in folders:
         try:
@@ -283,7 +283,7 @@ def _walk(root: str, survey: Survey, hidden: Collection[str]) -> Iterator[os.Dir
 
 
 def _find_secret(entry: os.DirEntry[str], root: str) -> str | None:
-    """Return what is to be hidden because of a name: a file, or a folder, itself or where the link leads."""
+    """Return the path to hide for an entry with the name of a secret: itself, or the target of the link."""
     path = entry.path
     if entry.is_symlink():
         path = os.path.realpath(path)
@@ -297,11 +297,11 @@ def _find_secret(entry: os.DirEntry[str], root: str) -> str | None:
 
 
 def _holds(path: str, sign: re.Pattern[bytes]) -> bool:
-    """Tell whether a file that may be harmless does hold a secret."""
+    """Tell whether the content of a file matches the signs of a secret."""
     try:
         content = find_file(path)
     except ConfigError:
-        return True  # too large, no plain file, or not to be read: whatever it is, it is no setting
+        return True  # too large, not a plain file, or not readable: not a settings file
     return content is not None and sign.search(content.data) is not None
 
 

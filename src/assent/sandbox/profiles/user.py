@@ -1,4 +1,4 @@
-"""As whom a command runs. Never with the powers of root: those of the workspace's owner, or of nobody in particular."""
+"""The user that a command runs as: never with root's privileges."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class User(msgspec.Struct, frozen=True):
     gid: int
     home: str
     homes: tuple[str, ...]
-    """Every folder that is home to them, by the environment and by the user database."""
+    """Every home of the user, by the environment and by the user database."""
     dropped: bool
-    """Whether it is somebody else than the launcher."""
+    """Whether it is another user than the launcher's."""
 
 
 def find_user(roots: tuple[str, ...], environ: Mapping[str, str]) -> User:
-    """Return the launcher's user; if that is root, the owner of the workspace, where that is an ordinary user."""
+    """Return the launcher's user; for root, the owner of the workspace, if that is an ordinary user."""
     uid = os.geteuid()
     owner = os.stat(roots[0]) if roots and uid == 0 else None
     if owner is not None and owner.st_uid != 0:

@@ -1,4 +1,4 @@
-"""Which folders a command may be let loose in: real ones, and none that hold everything else too."""
+"""Check the folders that a command may write: real folders, and none that holds a protected place."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def real_roots(profile: SandboxProfile, homes: tuple[str, ...]) -> tuple[str, ..
 def _real_root(root: str, profile: SandboxProfile, homes: tuple[str, ...]) -> str:
     real = real_path(root)
     if real is None:
-        raise Unavailable(f"there is no folder {printable(root)} to write in")
+        raise Unavailable(f"the folder {printable(root)} does not exist")
     if printable(real) != real:
-        raise Unavailable(f"{printable(real)} can not be a workspace: its name is no text")
+        raise Unavailable(f"{printable(real)} cannot be a workspace: its name is not printable text")
     # A person's own profile may name folders of programs, such as their caches.
     refuse = refuse_root if profile.name in NAMES else refuse_write
     reason = refuse((os.path.normpath(root), real), homes)
@@ -35,12 +35,12 @@ def _real_root(root: str, profile: SandboxProfile, homes: tuple[str, ...]) -> st
 
 
 def can_be_written(folder: str, homes: tuple[str, ...]) -> bool:
-    """Tell whether a folder that is there could be a write root, as far as its name says."""
+    """Tell whether an existing folder could be a write root, by its name."""
     return os.path.isdir(folder) and refuse_write((folder,), homes) is None
 
 
 def real_path(path: str) -> str | None:
-    """Follow the links of a path; None if there is nothing."""
+    """Follow the links of a path; None if it does not exist."""
     if not path.startswith("/") or "\0" in path:
         return None
     try:
@@ -50,16 +50,16 @@ def real_path(path: str) -> str | None:
 
 
 def find_mounts(roots: Iterable[str]) -> tuple[str, ...]:
-    """Return where something else is mounted below these folders, or raise `Unavailable` if that can not be known."""
+    """Return the mount points below these folders, or raise `Unavailable` if the mounts cannot be read."""
     paths, roots = {row.point for row in read_mounts()}, tuple(roots)
-    # One below another mount, which lies over it, is not there.
+    # A mount point that another mount hides does not exist.
     return tuple(sorted(p for p in paths if any(within(p, r) and p != r for r in roots) and os.path.lexists(p)))
 
 
 def find_folder(cwd: str | None, roots: tuple[str, ...]) -> str:
-    """Return the folder to start in: the one asked for, else the first root, else `/`."""
+    """Return the working directory: the requested one, else the first root, else `/`."""
     named = cwd or next(iter(roots), "/")
     real = real_path(named)
     if real is None or not os.path.isdir(real):
-        raise Unavailable(f"there is no folder {named} to start in")
+        raise Unavailable(f"the working directory {named} does not exist")
     return real

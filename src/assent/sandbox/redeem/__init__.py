@@ -1,1 +1,1 @@
-"""Run a decided call outside the daemon: its line, its seal, and the launcher."""
+"""Run a decided call outside the daemon: its command line, the signature of its boundary, and the launcher."""

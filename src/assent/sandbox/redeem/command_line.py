@@ -1,4 +1,4 @@
-"""The line that runs a decided call inside its boundary: how it is written, and what it is checked against."""
+"""Write and recognise the command line that runs a decided call inside its boundary."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from assent.analysis.tools.input_fields import FOLDER_FIELDS
 from assent.model import Ticket, ToolCall, digest
 
 CODED = "--coded"
-"""Says that the words that follow are percent-encoded."""
+"""Marks that the following words are percent-encoded."""
 _NAMED = re.compile(r"dec_[0-9]+_[0-9a-f]+")
 _FIELDS = frozenset(COMMAND_FIELDS)
 _ALIKE = frozenset({"bash", "zsh", "sh", "dash", "ksh", "ash", "busybox"})
-"""Shells that read what stands in single quotes as it stands there."""
+"""Shells that leave text in single quotes as it is."""
 _QUOTES = re.compile("[\u2018-\u201f]")
-"""PowerShell takes these for quotes; Codex lets its model choose that shell, and does not say so."""
+"""PowerShell takes these for quotes; in Codex the model may choose that shell, and the hook does not know."""
 _ODD = re.compile(r"[^ -~]|['\\!]")
-"""What some shell does not leave as it is in single quotes."""
+"""Characters that some shell changes in single quotes."""
 _KEPT = re.compile(rb"[^A-Za-z0-9_.,:=/@+-]")
 
 
 class CommandLine(msgspec.Struct, frozen=True):
-    """What a call of a shell tool comes down to."""
+    """The command of a call to a shell tool."""
 
     field: str
-    """Where in the input it stands."""
+    """The field of the input that holds it."""
     words: tuple[str, ...]
     folder: str
     is_text: bool
-    """A line of shell, else a list of words."""
+    """A shell line, else a list of words."""
 
     @property
     def digest(self) -> str:
-        """Identify what is run, and where."""
+        """Identify the words and their folder."""
         return words_digest(self.words, self.folder)
 
 
@@ -49,14 +49,14 @@ def words_digest(words: Sequence[str], folder: str) -> str:
 
 
 def find_line(call: ToolCall) -> CommandLine | None:
-    """Return what a call runs; None if that is not one line, or one list of words, in a folder that is there."""
+    """Return the command of a call; None unless it is one line, or one list of words, in an existing folder."""
     fields = [name for name in COMMAND_FIELDS if call.input.get(name) is not None]
     folder = _find_folder(call)
     if len(fields) != 1 or folder is None or call.input.get("args") is not None:
         return None
     given = call.input[fields[0]]
     if isinstance(given, str) and "\0" not in given:
-        # Without the dashes a line that begins with one would be taken for options.
+        # Without `--`, bash would take a line that begins with a dash for options.
         return CommandLine(fields[0], ("bash", "-c", "--", given), folder, is_text=True)
     if isinstance(given, list) and given and all(isinstance(w, str) and "\0" not in w for w in given):
         return CommandLine(fields[0], tuple(given), folder, is_text=False)
@@ -74,7 +74,7 @@ def _find_folder(call: ToolCall) -> str | None:
 def write_words(launcher: Sequence[str], ticket_id: str, words: Sequence[str], shell: str = "") -> list[str]:
     """Return the words that run a decided call inside its boundary, once.
 
-    What the agent's shell might not read as it is written is encoded: no part of it may run outside.
+    Words that the agent's shell might change are encoded, so that no part of them runs outside.
     """
     if not any(map(_misread_in(shell).search, words)):
         return [*launcher, ticket_id, "--", *words]
@@ -82,7 +82,7 @@ def write_words(launcher: Sequence[str], ticket_id: str, words: Sequence[str], s
 
 
 def _misread_in(shell: str) -> re.Pattern[str]:
-    """Return what the shells that may run a line do not all read alike in single quotes."""
+    """Return the characters that the shells that may run a line could change in single quotes."""
     return _QUOTES if _ALIKE.issuperset(filter(None, shell.split(","))) else _ODD
 
 
@@ -91,7 +91,7 @@ def _encode(word: str) -> str:
 
 
 def decode_word(word: str) -> str:
-    """Return a word that was encoded."""
+    """Decode a percent-encoded word."""
     data = re.sub(rb"%([0-9A-F]{2})", lambda found: bytes([int(found[1], 16)]), word.encode())
     return data.decode(errors="surrogateescape")
 
@@ -105,7 +105,7 @@ def rewrite(ticket: Ticket, launcher: Sequence[str]) -> dict[str, Any] | None:
 
 
 def named_ticket(call: ToolCall) -> str | None:
-    """Return the ticket that a call names, if any; whether the call is that ticket's is for the ticket to say."""
+    """Return the id of the ticket that a call names, if any; the caller checks that the ticket fits."""
     for name, given in call.input.items():
         if name not in _FIELDS:
             continue

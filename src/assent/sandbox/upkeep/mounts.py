@@ -1,7 +1,7 @@
-"""Keeps what is protected or hidden so, while a command runs and others replace those files outside.
+"""Keep paths protected or hidden while a command runs and other programs replace those files outside.
 
-A mount goes with the file it lies on, and what is mounted outside appears inside. Both are found by looking, many times
-a second, and covered; if that fails, the command is ended, and why is told.
+A mount disappears with the file below it, and new mounts outside appear inside. This module checks for both many times
+a second, and mounts again. If that fails, it ends the command with the reason.
 """
 
 from __future__ import annotations
@@ -19,60 +19,60 @@ from assent.sandbox.mounts.plan import Mount
 from assent.sandbox.profiles.workspace_roots import find_mounts
 from assent.sandbox.streams import wait_readable
 
-RENEW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remount.py")
-"""Never imported: it does what it does when it is run."""
+REMOUNT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "remount.py")
+"""Run as a script, never imported."""
 _KEPT = ("way", "protect", "empty", "mask")
 _PAUSE = 0.025
 _SECONDS = 10
 _LONGEST_COMPLAINT = 4096
 
 
-class _NotRenewedError(Exception):
-    """A mount could not be put back."""
+class _NotRemountedError(Exception):
+    """A mount could not be restored."""
 
 
 class Upkeep:
-    """Looks after the mounts of one sandbox. To be made before they are."""
+    """Watch the mounts of one sandbox. Create it before the mounts."""
 
     def __init__(self, mounts: Iterable[Mount], over: Iterable[str] = ()) -> None:
-        """`over` is where something else of ours lies on top: what is below can not be seen, and must not come up."""
+        """`over` are paths covered by Assent's own mounts: what is below them stays hidden."""
         mounts, over = tuple(mounts), tuple(over)
         kept = (m for m in mounts if m.kind in _KEPT and not any(within(m.path, place) for place in over))
         self._kinds = {m.path: m.kind for m in kept}
         self._written = tuple(m.path for m in mounts if m.kind == "write")
-        # The kernel says when it changes from now on; what changed before is looked for once.
+        # The kernel reports changes from now on; one check finds earlier ones.
         self._is_new = True
         self._table = open(TABLE, "rb")  # noqa: SIM115 - closed below
         self._changes = select.poll()
         self._changes.register(self._table, select.POLLPRI)
-        # Held open, so that nothing else gets their numbers.
+        # Kept open, so that their inodes are not reused.
         self._held = {path: _hold(path) for path in self._kinds}
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close every descriptor."""
         self._table.close()
         for path in self._held:
             self._let_go(path)
 
-    async def watch(self, namespace: int, stand_in: Callable[[str], bool], end: Callable[[str], None]) -> None:
-        """Look until cancelled. `stand_in` puts something where a protected name is gone; `end` is told the fault."""
+    async def watch(self, namespace: int, place: Callable[[str], bool], end: Callable[[str], None]) -> None:
+        """Look until cancelled. `place` puts something where a protected name is gone; `end` is told the fault."""
         try:
             while True:
-                if words := self._plan(stand_in):
-                    await _renew(namespace, words)
+                if words := self._plan(place):
+                    await _remount(namespace, words)
                 await asyncio.sleep(_PAUSE)
-        except Exception as error:  # noqa: BLE001 - what can not be looked after is not held, whatever the fault
+        except Exception as error:  # noqa: BLE001 - any error means that the boundary may be lost
             end(str(error) or type(error).__name__)
 
-    def _plan(self, stand_in: Callable[[str], bool]) -> list[str]:
-        """Say what is to be put back, and hold what is there now."""
+    def _plan(self, place: Callable[[str], bool]) -> list[str]:
+        """Return the mounts to restore, and keep the current files open."""
         words: list[str] = []
         for path in [path for path, held in self._held.items() if not _is_at(held, path)]:
             kind = self._kinds[path]
             gone = not os.path.lexists(path)
             self._let_go(path)
-            if gone and (kind == "mask" or not stand_in(path)):
-                continue  # nothing to hide, or nobody can make anything there
+            if gone and (kind == "mask" or not place(path)):
+                continue  # there is no file to hide, or no process can create one there
             self._held[path] = _hold(path)
             words += [_word("protect" if gone else kind, path), path]
         if self._is_new or self._changes.poll(0):
@@ -81,7 +81,7 @@ class Upkeep:
         return words
 
     def _find_new(self) -> list[str]:
-        """Say what was mounted in a write root meanwhile, and look after it from now on."""
+        """Return new mounts in a write root, and watch them from now on."""
         new = [p for p in find_mounts(self._written) if p not in self._kinds and p not in self._written]
         self._kinds |= dict.fromkeys(new, "protect")
         self._held |= {path: _hold(path) for path in new}
@@ -93,11 +93,11 @@ class Upkeep:
             self._held[path] = -1
 
 
-async def _renew(namespace: int, words: list[str]) -> None:
-    """Put mounts back, or raise `_NotRenewedError`."""
+async def _remount(namespace: int, words: list[str]) -> None:
+    """Restore mounts, or raise `_NotRemountedError`."""
     heard, said = os.pipe2(os.O_CLOEXEC)
     process = subprocess.Popen(  # noqa: S603, ASYNC220 - ourselves, and it takes no time
-        [sys.executable, "-I", "-S", RENEW, str(namespace), *words],
+        [sys.executable, "-I", "-S", REMOUNT, str(namespace), *words],
         env={},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -110,9 +110,9 @@ async def _renew(namespace: int, words: list[str]) -> None:
         async with asyncio.timeout(_SECONDS):
             await wait_readable(watch)
         if process.wait() != 0:
-            raise _NotRenewedError(_last_line(heard) or f"it ended with {process.returncode}")
+            raise _NotRemountedError(_last_line(heard) or f"it ended with {process.returncode}")
     except TimeoutError:
-        raise _NotRenewedError(f"it took more than {_SECONDS} seconds") from None
+        raise _NotRemountedError(f"it took more than {_SECONDS} seconds") from None
     finally:
         os.close(watch)
         os.close(heard)
@@ -143,7 +143,7 @@ def _hold(path: str) -> int:
 
 
 def _is_at(held: int, path: str) -> bool:
-    """Tell whether a path still names what is held; nothing, if that is nothing."""
+    """Tell whether a path is still the file that was opened, or still missing."""
     try:
         there = os.lstat(path)
     except OSError:

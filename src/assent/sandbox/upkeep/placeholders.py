@@ -1,7 +1,7 @@
-"""Empty stand-ins for protected names that do not exist: a mount needs something to lie on.
+"""Placeholders for protected paths that do not exist: a mount needs a file or folder to cover.
 
-Each is written down before it is made (a folder with a slash at its end), is shared by all sandboxes that need it, and
-goes with the last of them; what a killed one left is removed by the next.
+Each placeholder is recorded in a journal before it is made (a folder with a slash at its end). All sandboxes that need
+it share it, and the last one removes it. The next sandbox removes placeholders of a killed one.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from assent.sandbox.errors import Unavailable
 from assent.sandbox.profiles.git_repositories import HOOKS
 
 FOLDER_MODE, HOOK_MODE = 0o755, 0o444
-"""A folder that could be entered would be taken for a program, by the name of a hook."""
+"""git would take an executable folder with the name of a hook for a program."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LOCK = "lock"
 _SUFFIX = ".places"
 _CONTENTS = {"commondir": b".\n"}
-"""What is said in a file that must not be empty: that a store's common folder is itself."""
+"""The content of files that must not be empty: the common folder of a store is the store."""
 _CANNOT = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Placeholders:
-    """The stand-ins of one sandbox."""
+    """The placeholders of one sandbox."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class Placeholders:
         owner: tuple[int, int] | None = None,
         files: frozenset[str] = frozenset(),
     ) -> None:
-        """Make what is missing, as folders, which git does not see; but `files` are read, and a folder would stop it.
+        """Make missing paths as folders, which git ignores; `files` as files, because git reads those.
 
-        `folder` is where it is written down; `owner` is whose workspace it is.
+        `folder` holds the journal; `owner` owns the workspace.
         """
         self._folder = folder
         self._owner = owner
@@ -56,13 +56,13 @@ class Placeholders:
             live = _sweep(folder)
             missing = [e for path in paths if (e := self._entry(path)) in live or not os.path.lexists(path)]
             self.descriptor = _write_down(self._journal, missing)
-            # Whoever is handed this keeps the stand-ins from being taken away: bubblewrap would make what is missing.
+            # A process with this descriptor keeps the placeholders: bubblewrap would create missing paths.
             try:
                 new = self._make(entry for entry in missing if entry not in live)
                 self.made = tuple(_path(entry) for entry in missing if entry in live or entry in new)
             except (OSError, Unavailable) as error:
                 self._remove(frozenset())
-                raise Unavailable(f"a protected name can not be held: {error}") from None
+                raise Unavailable(f"a protected path cannot be held: {error}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -71,18 +71,18 @@ class Placeholders:
         self.release()
 
     def add(self, path: str) -> bool:
-        """Make one more, for a name that has just gone; tell whether it stands, or raise `Unavailable`."""
+        """Make one more, for a path that was just removed; tell whether it exists now, or raise `Unavailable`."""
         with _locked(self._folder):
             entries, entry = _read(self._journal), self._entry(path)
             if entry not in entries:
-                os.pwrite(self.descriptor, msgspec.json.encode([*entries, entry]), 0)  # longer than what it replaces
+                os.pwrite(self.descriptor, msgspec.json.encode([*entries, entry]), 0)  # longer than the old content
             try:
                 return bool(self._make([entry]))
             except OSError:
                 return False
 
     def release(self) -> None:
-        """Remove what no other sandbox needs. Does nothing the second time."""
+        """Remove the placeholders that no other sandbox needs. A second call does nothing."""
         if self.descriptor >= 0:
             with _locked(self._folder):
                 self._remove(_sweep(self._folder, but=self._journal))
@@ -96,13 +96,13 @@ class Placeholders:
         return path if path in self._files else path + "/"
 
     def _make(self, entries: Iterable[str]) -> list[str]:
-        """Make some, and return those that stand: where nobody could make anything, none does.
+        """Make placeholders, and return those that were made: none where no process can create files.
 
-        Raise `Unavailable` where nobody can now, and whoever will be inside could change that.
+        Raise `Unavailable` where the folder is closed now and the command could open it.
         """
         made = []
         for place, group in itertools.groupby(entries, lambda entry: os.path.dirname(_path(entry))):
-            with self._trying(place), nofollow.opened(place) as folder:
+            with self._trying(place), nofollow.open_folder(place) as folder:
                 for entry in group:
                     with self._trying(place):
                         self._make_one(folder, entry)
@@ -117,7 +117,9 @@ class Placeholders:
             if error.errno not in _CANNOT:
                 raise
             if (closed := _find_closed(place)) is not None and os.stat(closed).st_uid == self._uid:
-                raise Unavailable(f"{closed} is closed to its owner, who could open it from inside") from None
+                raise Unavailable(
+                    f"{closed} is closed to its owner, and the command could open it: run `chmod u+wx` on it first"
+                ) from None
 
     @property
     def _uid(self) -> int:
@@ -135,7 +137,7 @@ class Placeholders:
 
 
 def _find_closed(place: str) -> str | None:
-    """Return the first folder on the way to a place, or that itself, in which this process may not do what it must."""
+    """Return the first folder down to this one that the process cannot enter, or cannot write at the end."""
     way = [*reversed(list(ancestors(place)))]
     return next((f for f in way if not os.access(f, os.X_OK | (os.W_OK if f == place else 0))), None)
 
@@ -149,13 +151,13 @@ def _content(name: str) -> bytes:
 
 
 def _write_down(journal: str, paths: list[str]) -> int:
-    """Write the names down, and keep the file locked for as long as anybody who has it open lives."""
+    """Write the journal, and keep it locked while any process has it open."""
     try:
         descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.write(descriptor, msgspec.json.encode(paths))
     except OSError as error:
-        raise Unavailable(f"{journal} can not be written: {error.strerror}") from None
+        raise Unavailable(f"{journal} cannot be written: {error.strerror}") from None
     return descriptor
 
 
@@ -170,7 +172,7 @@ def _locked(folder: str) -> Iterator[None]:
 
 
 def _sweep(folder: str, but: str = "") -> frozenset[str]:
-    """Remove what dead sandboxes left, and return what living ones need."""
+    """Remove the placeholders of dead sandboxes, and return those of living ones."""
     dead, live = [], set[str]()
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
@@ -210,7 +212,7 @@ def _read(journal: str) -> list[str]:
 def _remove_all(journal: str, needed: frozenset[str]) -> None:
     left = (entry for entry in reversed(_read(journal)) if entry not in needed)
     for place, group in itertools.groupby(left, lambda entry: os.path.dirname(_path(entry))):
-        with contextlib.suppress(OSError), nofollow.opened(place) as folder:
+        with contextlib.suppress(OSError), nofollow.open_folder(place) as folder:
             for entry in group:
                 _remove_one(folder, entry)
     with contextlib.suppress(FileNotFoundError):
@@ -218,7 +220,7 @@ def _remove_all(journal: str, needed: frozenset[str]) -> None:
 
 
 def _remove_one(folder: int, entry: str) -> None:
-    """Remove a stand-in, unless somebody has put something in its place."""
+    """Remove a placeholder, unless it was replaced."""
     name = os.path.basename(_path(entry))
     with contextlib.suppress(OSError):
         if entry.endswith("/"):

@@ -1,7 +1,7 @@
-"""Puts mounts back that were lost inside a sandbox: whoever renames a file over another takes what lay on it away.
+"""Restore mounts that were lost inside a sandbox because a file outside was replaced.
 
-It runs by itself, as `python -I -S FILE NAMESPACE KIND PATH …`, outside of what the sandbox holds and alone in its
-process, as the kernel wants it: it enters the sandbox's mounts, and ends. Links are not followed anywhere.
+It runs as `python -I -S FILE NAMESPACE KIND PATH …`, outside the sandbox and single-threaded, as the kernel requires:
+it enters the sandbox's mount namespace, mounts, and ends. It never follows links.
 """
 
 import _ctypes
@@ -31,13 +31,13 @@ _syscall = _Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "syscall"))  # type:
 
 
 def main(argv: list[str]) -> None:
-    """Renew everything that is named, or end with a complaint."""
+    """Restore all given mounts, or exit with an error message."""
     _enter(int(argv[1]))
     for kind, path in zip(argv[2::2], argv[3::2], strict=True):
         try:
             _lay(kind, path.encode("utf-8", "surrogateescape"))
         except FileNotFoundError:
-            continue  # gone once more: whoever looks will see
+            continue  # removed again: the next check finds it
         except OSError as error:
             sys.exit(f"{path}: {error.strerror}")
 

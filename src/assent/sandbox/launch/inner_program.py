@@ -1,8 +1,8 @@
-"""The first program inside the sandbox: puts on the last locks, reports, waits for the word, becomes the command.
+"""The first program inside the sandbox: apply the last locks, report, wait for the word, exec the command.
 
-It runs by itself, from a copy, as `python -I -S`, on a plan that the launcher hands in. It imports as little as it
-can, for it is on the way of every command: `os` and `ctypes` alone would cost as much as all of bubblewrap. `posix` and
-the modules with an underscore are what is below them. Even `__future__` would be a file to find and read.
+It runs as `python -I -S`, from a copy, with a plan from the launcher. It imports as little as possible, because every
+command waits for it: `os` and `ctypes` alone take as long as all of bubblewrap. `posix` and the modules with an
+underscore are the layer below them. Even `__future__` would be a file to find and read.
 """
 
 import _ctypes
@@ -49,23 +49,23 @@ _prctl = _Function(_ctypes.dlsym(_libc, "prctl"))
 _setrlimit = _Function(_ctypes.dlsym(_libc, "setrlimit"))
 
 
-class _Refused(Exception):  # noqa: N818 - it is what the kernel said, not a fault of ours
-    """The kernel would not put on a lock."""
+class _Refused(Exception):  # noqa: N818 - the kernel's answer, not a fault of ours
+    """The kernel refused a lock."""
 
 
 def main() -> None:
-    """Do all of it, or end without having run anything."""
+    """Do all steps, or exit without running the command."""
     control = int(sys.argv[1])
     plan = marshal.loads(_read_all(int(sys.argv[2])))  # noqa: S302 - written by the launcher, in a sealed file
     posix.dup2(int(sys.argv[3]), 2)
-    grouped = _join(plan["door"])
+    grouped = _join(plan["cgroup_entry"])
     try:
         _report(control, _stand(plan), grouped=grouped)
         fds = _lock(plan)
     except (_Refused, OSError) as error:
         posix.write(control, _complaint(str(error), 125))
         _exit(125)
-    heard, begin = posix.pipe()  # closes when the command begins; nobody else has this end
+    heard, begin = posix.pipe()  # closes on exec; no other process has this end
     _report(control, [*fds, ("begin", heard)], grouped=grouped)
     if posix.read(control, 1) != b"!":
         _exit(125)
@@ -73,32 +73,32 @@ def main() -> None:
     _become(plan, begin)
 
 
-def _join(door: int) -> bool:
-    """Enter the control group, by what the launcher opened for that; the limits of the kernel hold without it too."""
-    if door < 0:
+def _join(cgroup_entry: int) -> bool:
+    """Join the control group through its open file; without one, the resource limits still apply."""
+    if cgroup_entry < 0:
         return False
     try:
-        posix.write(door, b"0")
+        posix.write(cgroup_entry, b"0")
     except OSError:
         return False
     return True
 
 
 def _stand(plan: "dict[str, Any]") -> list[tuple[str, int]]:
-    """Return what shows the launcher how this stands; it looks while the locks are put on."""
+    """Return descriptors with which the launcher checks the mounts, while the locks are applied."""
     if plan["user"] is not None:
         _become_user(*plan["user"])
     if posix.getsid(0) != posix.getpid():
-        posix.setsid()  # apart from bubblewrap's session: it can have a terminal, and be signalled as a group
-    if plan["leash"] >= 0:
-        _tie(plan["leash"])
+        posix.setsid()  # a separate session, for a terminal and for signals to the group
+    if plan["lifeline"] >= 0:
+        _tie(plan["lifeline"])
     mounts = posix.open("/proc/self/ns/mnt", posix.O_RDONLY | posix.O_CLOEXEC)
     table = posix.open("/proc/self/mountinfo", posix.O_RDONLY | posix.O_CLOEXEC)
     return [("pid", posix.pidfd_open(posix.getpid())), ("mounts", mounts), ("table", table)]
 
 
 def _lock(plan: "dict[str, Any]") -> list[tuple[str, int]]:
-    """Put on every lock; return what else the launcher is to be handed."""
+    """Apply every lock; return more descriptors for the launcher."""
     fds = []
     if plan["terminal"] >= 0:
         import fcntl  # noqa: PLC0415 - few commands have a terminal
@@ -118,16 +118,16 @@ def _lock(plan: "dict[str, Any]") -> list[tuple[str, int]]:
     return fds
 
 
-def _tie(leash: int) -> None:
-    """Leave behind, out of reach of what will be locked in, somebody who ends the group once the launcher is gone."""
+def _tie(lifeline: int) -> None:
+    """Fork a process, outside the locks, that kills the group when the launcher ends."""
     if child := posix.fork():
         posix.waitpid(child, 0)
         return
     if posix.fork():
-        _exit(0)  # so that the command has no child that it did not start
-    posix.closerange(0, leash)
-    posix.closerange(leash + 1, posix.sysconf("SC_OPEN_MAX"))
-    posix.read(leash, 1)  # nobody writes: it returns when the last who could is gone
+        _exit(0)  # so that the command has no unknown child process
+    posix.closerange(0, lifeline)
+    posix.closerange(lifeline + 1, posix.sysconf("SC_OPEN_MAX"))
+    posix.read(lifeline, 1)  # no process writes: the read returns when the launcher ends
     posix.killpg(posix.getpgrp(), _signal.SIGKILL)
 
 
@@ -138,18 +138,18 @@ def _limit(limits: list[tuple[int, int]]) -> None:
 
 
 def _become_user(uid: int, gid: int) -> None:
-    """Give up being root, with all its powers, for good."""
+    """Give up root's privileges for good."""
     posix.setgroups([gid])
     posix.setresgid(gid, gid, gid)
     posix.setresuid(uid, uid, uid)
 
 
 def _listen(port: int) -> int:
-    """Open a socket for the proxy, on the sandbox's own loopback. The module for that would have to be loaded."""
+    """Open the proxy's socket on the sandbox's loopback, without loading `socket`."""
     server = _syscall(_SOCKET, _AF_INET, _STREAM | posix.O_CLOEXEC, 0)
     address = _bytes(_AF_INET, 2) + port.to_bytes(2, "big") + bytes((127, 0, 0, 1)) + bytes(8)
     if server < 0 or _syscall(_BIND, server, address, len(address)) or _syscall(_LISTEN, server, 128):
-        _fail("the way to the proxy")
+        _fail("the socket of the proxy")
     found: int = server
     return found
 
@@ -163,7 +163,7 @@ def _restrict(handled: int, scoped: int, file_rights: int, rules: tuple[tuple[st
         try:
             place = posix.open(path, posix.O_PATH | posix.O_CLOEXEC)
         except FileNotFoundError:
-            continue  # nothing there to give a right to
+            continue  # the path does not exist: no right to grant
         granted = rights if posix.fstat(place).st_mode & _KIND == _FOLDER else rights & file_rights
         rule = _bytes(granted) + _bytes(place, 4)
         if granted and _syscall(_ADD_RULE, ruleset, 1, rule, 0):
@@ -175,7 +175,7 @@ def _restrict(handled: int, scoped: int, file_rights: int, rules: tuple[tuple[st
 
 
 def _report(control: int, fds: list[tuple[str, int]], *, grouped: bool) -> None:
-    """Send descriptors over a socket, with their names, or end: what `sendmsg` does."""
+    """Send descriptors with their names over a socket, as `sendmsg` does, or exit."""
     text = marshal.dumps({"fds": [name for name, _ in fds], "grouped": grouped})
     rights = b"".join(_bytes(fd, 4) for _, fd in fds)
     size = 16 + len(rights)
@@ -188,7 +188,7 @@ def _report(control: int, fds: list[tuple[str, int]], *, grouped: bool) -> None:
 
 
 class _Memory:
-    """Bytes that stay where they are, for the kernel to read."""
+    """Bytes at a fixed address, for the kernel to read."""
 
     def __init__(self, data: bytes) -> None:
         self._kept = (_Byte * len(data)).from_buffer_copy(data)
@@ -211,14 +211,14 @@ def _filter(program: bytes, *, supervised: bool) -> int:
 
 
 def _become(plan: "dict[str, Any]", begin: int) -> None:
-    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
+    for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores these, and exec would keep that
         _signal.signal(number, _signal.SIG_DFL)
     argv, environment = plan["argv"], plan["environment"]
     try:
         _execute(argv, environment)
     except OSError as error:
         code = 127 if isinstance(error, FileNotFoundError) else 126
-        posix.write(begin, _complaint(error.strerror or "it can not be run", code))
+        posix.write(begin, _complaint(error.strerror or "it cannot be run", code))
     except ValueError as error:
         code = 126
         posix.write(begin, _complaint(str(error), code))
@@ -226,14 +226,14 @@ def _become(plan: "dict[str, Any]", begin: int) -> None:
 
 
 def _execute(argv: list[str], environment: dict[str, str]) -> "NoReturn":
-    """Become the program, looked for as everyone does; a reason other than that it is not there counts more."""
+    """Exec the program, searched on PATH; raise the first error other than not found, else not found."""
     if "/" in argv[0]:
         posix.execve(argv[0], argv, environment)
     kept: OSError = FileNotFoundError(2, posix.strerror(2))
     for folder in environment.get("PATH", _PATH).split(":"):
         place = f"{folder or '.'}/{argv[0]}"
         try:
-            posix.stat(place)  # which nobody watches
+            posix.stat(place)  # `stat` is not supervised, `execve` is
             posix.execve(place, argv, environment)
         except (FileNotFoundError, NotADirectoryError):
             continue
