@@ -245,7 +245,7 @@ def reaches(case: Case, rule: Rule, operations: list[Operation], op: Operation, 
 
 
 def speaks(case: Case, rule: Rule, op: Operation, effect: str) -> Certainty:
-    """Say how surely a rule is about an operation. A line that can not be read may hold anything."""
+    """Say how surely a rule is about an operation. A line that cannot be read may hold anything."""
     if rule.expires is not None and rule.expires <= NOW:
         return NO
     if effect == "allow":

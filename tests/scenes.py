@@ -41,7 +41,7 @@ NOBODY = Session(id="s", user="ann", agent="bot", workspace=(WS,), interactive=F
 
 
 def world(*, links: dict[str, str] | None = None, **known: Any) -> Facts:
-    """Return a world whose disk has these symbolic links, and empty folders; without any it can not be asked."""
+    """Return a world whose disk has these symbolic links, and empty folders; without any it cannot be asked."""
     if links is not None:
         known["resolve"] = following(links)
         known.setdefault("names", lambda _folder: ())

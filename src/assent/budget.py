@@ -15,7 +15,7 @@ Clock: TypeAlias = Callable[[], float]
 """Tells how much processor time this thread has taken, in seconds."""
 
 LIMIT = 0.05
-"""Seconds for one call. What can not be interrupted, such as the parser, comes on top of it."""
+"""Seconds for one call. What cannot be interrupted, such as the parser, comes on top of it."""
 _EVERY = 16
 """Steps after which the clock is looked at, which itself takes a while: most calls are done by then."""
 

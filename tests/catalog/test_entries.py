@@ -1,4 +1,4 @@
-"""Every entry of the catalog is well formed, holds to its own examples, and is honest about what it can not undo."""
+"""Every entry of the catalog is well formed, holds to its own examples, and is honest about what it cannot undo."""
 
 from __future__ import annotations
 

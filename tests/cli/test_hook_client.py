@@ -339,7 +339,7 @@ def test_a_call_that_is_too_long_is_denied(daemon):
 
 
 def test_a_call_that_is_too_long_is_read_to_its_end(daemon):
-    # An agent that can not hand over all of it may take that for a broken hook, and go on.
+    # An agent that cannot hand over all of it may take that for a broken hook, and go on.
     argv = [sys.executable, "-I", "-S", CLIENT, "codex", str(daemon().home), "codex", "30"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as started:
         for _ in range(16):

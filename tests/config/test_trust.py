@@ -1,4 +1,4 @@
-"""Trust is bound to a path and to every byte; what can not be read for sure is not trusted."""
+"""Trust is bound to a path and to every byte; what cannot be read for sure is not trusted."""
 
 import hashlib
 import json

@@ -103,10 +103,10 @@ def test_a_changed_setting_is_seen_at_once(project):
 
 def test_what_can_not_be_read_is_a_trap(project):
     configure(project, "what is this\x00")
-    assert find_trap("git", str(project)) == "the repository's git config can not be read"
+    assert find_trap("git", str(project)) == "the repository's git config cannot be read"
     (project / ".git/config").unlink()
     os.mkfifo(project / ".git/config")
-    assert "can not be read" in find_trap("git", str(project))
+    assert "cannot be read" in find_trap("git", str(project))
 
 
 def test_the_settings_of_a_worktree_count(project):
@@ -156,7 +156,7 @@ def test_the_settings_of_a_submodule_with_a_store_of_its_own_count(project, monk
     configure(inner, "[core]\n\tfsmonitor = ./x\n")
     assert find_trap("git", str(project / "src")) == "the repository's setting core.fsmonitor runs code"
     monkeypatch.setattr(repository_settings, "MOST_MODULES", 0)
-    assert find_trap("git", str(project)) == "the repository's submodules can not be read"
+    assert find_trap("git", str(project)) == "the repository's submodules cannot be read"
 
 
 def test_a_submodule_that_is_not_there_is_no_trap(project):
@@ -175,18 +175,18 @@ def test_submodules_count_that_only_a_shared_index_has(project):
     assert find_trap("git", str(project)) == "the repository's setting core.fsmonitor runs code"
     shared = next((project / ".git").glob("sharedindex.*"))
     shared.write_bytes(b"DIRC\x00\x00\x00\x04" + shared.read_bytes()[8:])
-    assert find_trap("git", str(project)) == "the repository's submodules can not be read"
+    assert find_trap("git", str(project)) == "the repository's submodules cannot be read"
 
 
 def test_an_index_that_can_not_be_read_is_a_trap_if_it_may_have_submodules(project, monkeypatch):
     embed(project)
     subprocess.run(["git", "update-index", "--index-version", "4"], cwd=project, check=True)
-    assert find_trap("git", str(project)) == "the repository's submodules can not be read"
+    assert find_trap("git", str(project)) == "the repository's submodules cannot be read"
     (project / ".git/index").write_bytes(b"DIRC\x00\x00\x00\x02" + b"\x00\x00\xe0\x00" * 2)
     assert find_trap("git", str(project)) is None
     monkeypatch.setattr(repository_settings, "LARGEST_INDEX", 3)
     (project / ".git/index").write_bytes(b"DIRC-")
-    assert find_trap("git", str(project)) == "the repository's submodules can not be read"
+    assert find_trap("git", str(project)) == "the repository's submodules cannot be read"
 
 
 def test_a_folder_of_which_one_name_is_not_known_is_any_of_them(project, monkeypatch):
@@ -280,7 +280,7 @@ def test_a_disk_that_fails_is_a_trap(project, monkeypatch):
 
     (project / ".git/modules").mkdir()
     monkeypatch.setattr(repository_settings.os, "scandir", fail)
-    assert "can not be read" in find_trap("git", str(project))
+    assert "cannot be read" in find_trap("git", str(project))
 
 
 def git(project, *words):

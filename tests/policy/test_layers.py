@@ -155,7 +155,7 @@ def test_a_policy_built_by_hand_may_be_written_in_words_and_lists():
     assert judge(look(run("x")), mine).verdict is ASK
 
 
-#: what the layers say about repositories that can not be seen (user, managed, project), and what holds
+#: what the layers say about repositories that cannot be seen (user, managed, project), and what holds
 UNSEEN = [
     ((None, None, None), ALLOW),
     ((ASK, None, None), ASK),

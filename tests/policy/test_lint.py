@@ -53,7 +53,7 @@ FINDINGS = {
     "a quote in it has no end": ("error", {"allow": ["Bash(npx 'a)"]}, {"allow": ["Bash(npx 'a' \\\"b it\\'s)"]}),
     "it is compared with words in which `~`": ("warning", {"deny": ["Bash(rm -r ~/x)"]}, {"deny": ["Bash(rm '~' a~)"]}),
     "`~` and variables are already resolved": ("warning", {"ask": ["Bash(ls ${X})"]}, {"ask": ["Bash(echo '$X' $)"]}),
-    "it never takes effect: what it names can not be undone": (
+    "it never takes effect: what it names cannot be undone": (
         "warning",
         {"allow": ["Bash(rm -rf /)"]},
         {
@@ -233,8 +233,8 @@ def test_an_expired_rule_is_told_only_when_the_time_is_known():
 def test_what_a_project_can_not_say_is_told():
     loose = policy(layer=Layer.PROJECT, mode="bypassPermissions", classifier=False)
     assert messages(loose) == [
-        ("warning", "a project can not loosen: its mode bypassPermissions is ignored"),
-        ("warning", "a project can not switch the classifier off: ignored"),
+        ("warning", "a project cannot loosen: its mode bypassPermissions is ignored"),
+        ("warning", "a project cannot switch the classifier off: ignored"),
     ]
     assert messages(policy(layer=Layer.PROJECT, mode="strict", classifier=True)) == []
 

@@ -62,7 +62,7 @@ def test_a_fault_in_any_function_is_never_a_way_through(case, error):
             forget_everything()
             break_everywhere(patch, code, fail)
             decision = decide(case, engine)
-        understood = decision.reading.unreadable  # too deep a nesting is a line that can not be read
+        understood = decision.reading.unreadable  # too deep a nesting is a line that cannot be read
         if decision.verdict is Verdict.ALLOW and raised[-1:] == [name_of(code)] and not understood:
             open_ways.append(name_of(code))
     assert open_ways == []

@@ -1,4 +1,4 @@
-"""A rule that can not be evaluated counts as matched if it denies or asks, as not matched if it allows."""
+"""A rule that cannot be evaluated counts as matched if it denies or asks, as not matched if it allows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _failing_for(marked: Rule, original: Callable[..., object], raised: list[int
     def run(*args: object, **kwargs: object) -> object:
         if any(_holds(value, marked) for value in (*args, *kwargs.values())):
             raised.append(1)
-            raise RuntimeError("can not be evaluated")
+            raise RuntimeError("cannot be evaluated")
         return original(*args, **kwargs)
 
     return run

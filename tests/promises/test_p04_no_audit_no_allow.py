@@ -1,4 +1,4 @@
-"""P4: no audit, no allow. An allow leaves only after its event is durable; what can not be written is denied."""
+"""P4: no audit, no allow. An allow leaves only after its event is durable; what cannot be written is denied."""
 
 from __future__ import annotations
 

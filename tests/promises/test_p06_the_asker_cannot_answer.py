@@ -1,4 +1,4 @@
-"""P6: credentials that ask can not answer. Every route is walked with every role, by a list made from the routes."""
+"""P6: credentials that ask cannot answer. Every route is walked with every role, by a list made from the routes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""P11: if the boundary that was asked for can not be set up, the command does not run, and the answer says why."""
+"""P11: if the boundary that was asked for cannot be set up, the command does not run, and the answer says why."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ MACHINE = probe()
     [
         (msgspec.structs.replace(MACHINE, bubblewrap=None), "bubblewrap is missing"),
         (msgspec.structs.replace(MACHINE, missing=("the kernel's Landlock is too old",)), "Landlock is too old"),
-        (msgspec.structs.replace(MACHINE, missing=("namespaces can not be made",)), "namespaces can not be made"),
+        (msgspec.structs.replace(MACHINE, missing=("namespaces cannot be made",)), "namespaces cannot be made"),
     ],
 )
 def test_without_a_mechanism_nothing_runs(place, machine, said):

@@ -1,4 +1,4 @@
-"""`faulty.py FAULT SCRIPT WORDS…`: `assent WORDS…`, where mounts can not be put back.
+"""`faulty.py FAULT SCRIPT WORDS…`: `assent WORDS…`, where mounts cannot be put back.
 
 SCRIPT is what is run in place of what would put them back.
 """

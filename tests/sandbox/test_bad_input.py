@@ -1,4 +1,4 @@
-"""Workspaces, profiles and machines that can not be: a clear error, and nothing runs."""
+"""Workspaces, profiles and machines that cannot be: a clear error, and nothing runs."""
 
 import os
 import shutil

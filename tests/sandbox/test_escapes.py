@@ -270,7 +270,7 @@ def test_a_folder_is_no_stream(world):
         done = world.sh("ls /proc/self/fd/2/..", stderr=folder, stdout=subprocess.PIPE, capture_output=False)
     finally:
         os.close(folder)
-    assert (done.returncode > 0, done.stdout) == (True, "")  # what it says can not be said there either
+    assert (done.returncode > 0, done.stdout) == (True, "")  # what it says cannot be said there either
 
 
 def test_the_environment_is_a_list_without_secrets(world):

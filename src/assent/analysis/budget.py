@@ -92,7 +92,7 @@ class Meter:
         return answer
 
     def list_names(self, names: Names, folder: str) -> Sequence[tuple[str, bool]] | None:
-        """List what is in a folder; None if that can not be told, or if there are more than are looked through."""
+        """List what is in a folder; None if that cannot be told, or if there are more than are looked through."""
         if self.names < 0:
             return None
         again = (names, folder) in self.known

@@ -45,7 +45,7 @@ def watch(facts: Facts) -> tuple[Facts, Witness]:
     """Return the same facts, and the witness of everything that is asked of them."""
     faults: list[Exception] = []
     witness = Witness({}, {}, {}, {}, {}, faults)
-    # A disk that can not be asked is known by the very function that does not ask it.
+    # A disk that cannot be asked is known by the very function that does not ask it.
     resolve = _noted(facts.resolve, witness.links, faults) if facts.disk == "known" else facts.resolve
     watched = msgspec.structs.replace(
         facts,

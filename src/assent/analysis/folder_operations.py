@@ -256,7 +256,7 @@ def _looks(located: Located, *, glob: bool) -> Iterator[_Look]:
 
 
 def _touch(look: _Look, ground: OperationContext, reason: str, *, tree: bool = False) -> Iterator[Operation]:
-    """Yield the write of what a look finds; of the folder itself, if that can not be told."""
+    """Yield the write of what a look finds; of the folder itself, if that cannot be told."""
     step()
     place = ground.place
     if not place.spend(PATH) or place.is_control_plane(Located(look.named or "/")):
@@ -328,7 +328,7 @@ def _led_to(look: _Look, ground: OperationContext) -> str | None:
 
 
 def _is_folder(located: Located, ground: OperationContext) -> bool | None:
-    """Tell whether something is a folder; None where the disk can not be asked, or there is nothing by that name."""
+    """Tell whether something is a folder; None where the disk cannot be asked, or there is nothing by that name."""
     place, path = ground.place, located.path
     if any(known and within(known, path) for known in (ground.cwd, place.cwd, place.facts.home, *place.workspace)):
         return True

@@ -444,7 +444,7 @@ def _inherit(child: Entry, parent: Entry) -> Entry:
 
 @functools.lru_cache(maxsize=65_536)
 def expression(text: str) -> Expression:
-    """Compile an expression of a clause once; one that is marked as bounded can not take long, whatever it is."""
+    """Compile an expression of a clause once; one that is marked as bounded cannot take long, whatever it is."""
     loaded()
     if not text.startswith(BOUNDED):
         return re.compile(text, re.DOTALL)

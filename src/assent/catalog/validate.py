@@ -45,7 +45,7 @@ def check_wording(entry: Entry, above: frozenset[str] = frozenset(), path: Path 
 
 
 def _check_way_back(said: Entry | Clause, path: Path) -> None:
-    """Who is asked about what can not be undone is told what it hits, and how to go back."""
+    """Who is asked about what cannot be undone is told what it hits, and how to go back."""
     if said.tier is Tier.DESTRUCTIVE:
         missing = [key for key in ("impact", "rollback") if not getattr(said, key).strip()]
         if missing:

@@ -70,7 +70,7 @@ def find_trap(tool: str, folder: str) -> str | None:
             case _:
                 return find_project_code(tool, folder, user_home())
     except (OSError, ValueError, AssentError) as error:
-        return f"the repository's settings can not be read: {error}"
+        return f"the repository's settings cannot be read: {error}"
 
 
 def _among(tool: str, folder: str) -> str | None:
@@ -83,7 +83,7 @@ def _among(tool: str, folder: str) -> str | None:
         with os.scandir(parent) as names:
             places = [os.path.join(entry.path, rest) for entry in names if entry.is_dir() and entry.name != ".git"]
     except (OSError, ValueError) as error:
-        return f"its folder can not be read: {error}"
+        return f"its folder cannot be read: {error}"
     if len(places) > MOST_PLACES:
         return "it may run in more folders than are looked at"
     return next((trap for place in places if (trap := find_trap(tool, place)) is not None), None)
@@ -118,7 +118,7 @@ def _embedded(store: str, top: str) -> str | None:
     """Check submodules with a git directory of their own, which git reads too."""
     links = _all_links(store)
     if links is None or len(links) > MOST_MODULES:
-        return "the repository's submodules can not be read"
+        return "the repository's submodules cannot be read"
     for link in links:
         place = os.path.join(top, link)
         trap = _git(place) if os.path.lexists(os.path.join(place, ".git")) else None
@@ -212,7 +212,7 @@ def _refs(folder: str) -> str | None:
         if "/-" in head:
             return "the current branch has a name that starts with a dash"
         if os.path.isdir(os.path.join(store, "reftable")):
-            return "the names of branches and tags can not be read"
+            return "the names of branches and tags cannot be read"
     return None
 
 
@@ -304,7 +304,7 @@ def _settings(path: str, stamp: _Stamp | None) -> str | None:
         if not line or line[0] in "#;":
             continue
         if entry is None:
-            return "the repository's git config can not be read"
+            return "the repository's git config cannot be read"
         name, value = f"{section}.{entry[1].lower()}", (entry[2] or "").strip().strip('"')
         if name == "core.worktree" and _is_own_tree(os.path.dirname(path), value):
             continue

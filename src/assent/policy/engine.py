@@ -86,7 +86,7 @@ class Engine:
     ) -> Decision:
         """Decide one call. Never raises: a fault is a denial.
 
-        `heard` is what its host already asked a tool's check or a hook; like every opinion it can not loosen.
+        `heard` is what its host already asked a tool's check or a hook; like every opinion it cannot loosen.
         """
         try:
             guard = guard or self._guard
@@ -197,7 +197,7 @@ class Engine:
 
 
 def _listen(source: Source, name: str, voice: Voice, call: ToolCall, session: Session) -> Opinion | None:
-    """Ask one voice. One that raises, or says what can not be understood, counts as a deny."""
+    """Ask one voice. One that raises, or says what cannot be understood, counts as a deny."""
     try:
         said = voice(call, session)
         if said is None:
@@ -214,7 +214,7 @@ def _listen(source: Source, name: str, voice: Voice, call: ToolCall, session: Se
 def _fault(error: Exception) -> str:
     try:
         return str(error) or type(error).__name__
-    except Exception:  # noqa: BLE001 - an error that can not even be shown is still an error
+    except Exception:  # noqa: BLE001 - an error that cannot even be shown is still an error
         return type(error).__name__
 
 

@@ -63,7 +63,7 @@ class Merged(msgspec.Struct, frozen=True):
     write_defaults: tuple[PathDefault, ...]
     profiles: Demands
     unknown_repository: Verdict
-    """What happens to commands that read a repository where its disk can not be seen."""
+    """What happens to commands that read a repository where its disk cannot be seen."""
     version: str
     sources: tuple[str, ...]
 

@@ -246,10 +246,10 @@ def _policy(policy: Policy) -> Iterator[LintFinding]:
     if policy.layer < Layer.USER:
         if policy.mode is Mode.BYPASS:
             yield LintFinding(
-                "warning", f"a {policy.layer} can not loosen: its mode {policy.mode} is ignored", "", origin
+                "warning", f"a {policy.layer} cannot loosen: its mode {policy.mode} is ignored", "", origin
             )
         if policy.classifier is False:
-            yield LintFinding("warning", f"a {policy.layer} can not switch the classifier off: ignored", "", origin)
+            yield LintFinding("warning", f"a {policy.layer} cannot switch the classifier off: ignored", "", origin)
     elif policy.mode is Mode.BYPASS:
         yield LintFinding(
             "warning",
@@ -345,7 +345,7 @@ def _blocked(entry: ListedRule) -> Iterator[LintFinding]:
         yield _finding(
             "warning",
             entry,
-            "it never takes effect: what it names can not be undone",
+            "it never takes effect: what it names cannot be undone",
             "say `destructive: true` if that is meant",
         )
 

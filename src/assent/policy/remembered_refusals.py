@@ -88,7 +88,7 @@ def _touches(grant: Grant, view: View) -> Certainty:
         return _match(grant.rule, view)
     except TookTooLongError:
         raise
-    except Exception:  # noqa: BLE001 - a refusal that can not be evaluated is about everything
+    except Exception:  # noqa: BLE001 - a refusal that cannot be evaluated is about everything
         return YES
 
 

@@ -1,4 +1,4 @@
-"""What can not be undone is told by the names of this very call, and so is the way back."""
+"""What cannot be undone is told by the names of this very call, and so is the way back."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_database_and_its_machine_are_told(line: str, impact: str) -> None:
         ("aws sns delete-topic --topic-arn x", "deletes in the cloud: delete-topic x"),
         (
             "aws kms schedule-key-deletion",
-            "schedules the key no names given for deletion: what it encrypts can not be read any more",
+            "schedules the key no names given for deletion: what it encrypts cannot be read any more",
         ),
         ("az sql db delete -g x -s srv -n y", "deletes the database y on the server srv"),
         ("az group delete --yes -n x", "deletes the resource group x with everything in it"),

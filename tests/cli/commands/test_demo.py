@@ -14,7 +14,7 @@ def test_the_demo_shows_every_call_with_all_three_verdicts_and_leaves_nothing(wo
     assert all(scene.text in done.out for scene in SCENES)
     for verdict in ("allow", "ask  ", "deny "):
         assert f"\n  {verdict}  " in done.out
-    assert "can not be decided" not in done.out
+    assert "cannot be decided" not in done.out
     assert "Next:" in done.out
     assert list(scratch.iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""Changes in threads: who gives one up goes on only when it has come about, or can not any more."""
+"""Changes in threads: who gives one up goes on only when it has come about, or cannot any more."""
 
 from __future__ import annotations
 

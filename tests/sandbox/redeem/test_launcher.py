@@ -217,7 +217,7 @@ def test_no_module_of_the_working_directory_is_loaded(daemon, agent, escape, pla
 def test_no_program_is_found_by_the_agents_path(daemon, agent, escape, planted):
     line = decide(agent, daemon, "path.sh", attack(escape))
     done = carry_out(daemon, line, PATH=f"{planted}/bin:/usr/bin:/bin")
-    # Inside, the agent's own `PATH` counts, and finds its own `bash`: which can not leave either.
+    # Inside, the agent's own `PATH` counts, and finds its own `bash`: which cannot leave either.
     assert not escape.exists()
     assert "unavailable" not in done.stderr
 

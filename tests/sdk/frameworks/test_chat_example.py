@@ -85,7 +85,7 @@ def test_while_an_answer_is_on_its_way_there_is_no_second_one(chat):
     say(chat, "note jam")
     expect(chat.locator("#prompt")).to_be_visible()
     held = []
-    chat.route("**/respond", lambda route: held.append(route))  # noqa: PLW0108 - a built-in method can not be marked
+    chat.route("**/respond", lambda route: held.append(route))  # noqa: PLW0108 - a built-in method cannot be marked
     chat.click("#approve")
     expect(chat.locator("#approve")).to_be_disabled()
     expect(chat.locator("#reject")).to_be_disabled()

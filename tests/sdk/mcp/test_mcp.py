@@ -1,4 +1,4 @@
-"""`assent mcp` between the official client and server: every call is decided, and a server can not lie its way past."""
+"""`assent mcp` between the official client and server: every call is decided, and a server cannot lie its way past."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ BAD_ANSWERS = {
         b'{"jsonrpc":"2.0","id":99,"result":{}}',
     ),
     "an empty stream": (200, {"content-type": "text/event-stream"}, b": hi\n\n"),
-    "a session that can not be sent": (202, {"mcp-session-id": "a\x7f\x80b"}, b""),
+    "a session that cannot be sent": (202, {"mcp-session-id": "a\x7f\x80b"}, b""),
     "a refusal": (500, {}, b"no"),
 }
 

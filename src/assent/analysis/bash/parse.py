@@ -165,7 +165,7 @@ class Parser(CommandScanner):
         return Simple(words=words, plain=words)
 
     def piped(self) -> Statement | None:
-        """Read a command behind `|`, where `time` is the program (on a line of its own it can not stand)."""
+        """Read a command behind `|`, where `time` is the program (on a line of its own it cannot stand)."""
         begin = self.at
         self.skip_lines()
         if plain := self.plain():

@@ -58,7 +58,7 @@ _DOLLAR = Text("$", quoted=True)
 _SHORT = re.compile(r"\?|&&|\|\|")
 """What may keep a part of a sum from being calculated."""
 _STANDS = 0x100000
-"""While braces are expanded, this character and those after it stand for parts that braces can not see into."""
+"""While braces are expanded, this character and those after it stand for parts that braces cannot see into."""
 
 
 class Expander(ABC):

@@ -36,7 +36,7 @@ class Effects(msgspec.Struct, frozen=True):
 
 
 class _Fault(Exception):  # noqa: N818 - never leaves this module
-    """The script can not be read."""
+    """The script cannot be read."""
 
 
 def read_sed(script: str) -> Effects:

@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 """What databases and their clients read differently is `odd`: a comment or string of one is code to another."""
 _DESTROYING = frozenset({"DROP", "TRUNCATE", "DELETE", "UPDATE"})
 _STRANGE = "\\"
-"""Stands for what can not be read for sure; one in a string may escape what follows it."""
+"""Stands for what cannot be read for sure; one in a string may escape what follows it."""
 _LOOKS = frozenset(
     {"SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "VALUES", "WITH", "TABLE", "HELP", "USE", "SUMMARIZE"}
 )

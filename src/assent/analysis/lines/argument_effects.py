@@ -210,7 +210,7 @@ def _path_effects(role: Role, word: Word, ground: OperationContext) -> Iterator[
 
 def _write_effects(role: Role, word: Word, located: Located, ground: OperationContext) -> Iterator[Operation]:
     goes, glob = role in ("remove", "prune", "move"), is_pattern(word)
-    # What is in a folder can be reached no more, or otherwise, once the folder can not.
+    # What is in a folder can be reached no more, or otherwise, once the folder cannot.
     tree = goes or (role == "access" and holds_own(located, ground))
     yield writing(located, ground, glob=glob, tree=tree)
     if goes:

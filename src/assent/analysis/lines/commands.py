@@ -1,6 +1,6 @@
 """Shell lines and argument vectors: every command in them as operations, each with its tier and reason.
 
-What is not surely understood is dangerous, and what can not be read at all is said so.
+What is not surely understood is dangerous, and what cannot be read at all is said so.
 """
 
 from __future__ import annotations

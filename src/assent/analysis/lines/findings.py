@@ -1,4 +1,4 @@
-"""What is found while a line is read: operations in order, and the first reason why some of it can not be read."""
+"""What is found while a line is read: operations in order, and the first reason why some of it cannot be read."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class Findings:
 
     @property
     def full(self) -> bool:
-        """Tell whether there are too many; then the line can not be read."""
+        """Tell whether there are too many; then the line cannot be read."""
         if self.meter.left >= 0 and len(self.operations) < MOST_OPERATIONS:
             return False
         self.extend(())
         return True
 
     def blur(self, reason: str) -> None:
-        """Say that some of the line can not be read."""
+        """Say that some of the line cannot be read."""
         self.unreadable = self.unreadable or reason
 
     def worsen(self, index: int, tier: Tier, reason: str, impact: str = "", rollback: str = "") -> None:

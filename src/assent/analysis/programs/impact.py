@@ -1,4 +1,4 @@
-"""What a command that can not be undone hits, in words about this very call."""
+"""What a command that cannot be undone hits, in words about this very call."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A command's words against its catalog entry: which options are there, with which values, and what is left.
 
-Whatever does not fit is a fault: it is kept, with the reason, and the command can not be safe.
+Whatever does not fit is a fault: it is kept, with the reason, and the command cannot be safe.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ _PLAIN = re.compile(r"\\([(){}|+?])|([(){}|+?])")
 
 
 def fitting(expression: str) -> tuple[str, ...]:
-    """Give the secrets that an expression finds, if it is after those; one that can not be tried is after none."""
+    """Give the secrets that an expression finds, if it is after those; one that cannot be tried is after none."""
     return _fitting(expression) if len(expression) <= _LONGEST else ()
 
 

@@ -202,7 +202,7 @@ def _source(entry: Entry, clauses: Sequence[Clause]) -> Entry | Clause:
 
 
 def judge_find(name: str, expression: FindExpression, roots: str, *, broad: bool) -> CodeJudgement:
-    """Judge an expression of find: deleting all of something broad can not be undone."""
+    """Judge an expression of find: deleting all of something broad cannot be undone."""
     if expression.deletes and broad and not expression.tested:
         return CodeJudgement(
             DESTRUCTIVE,

@@ -127,7 +127,7 @@ class Place(msgspec.Struct, frozen=True):
             target = self.facts.resolve(named)
             return Located(path, target if target is None or target == path else normal(target))
         meter.left -= PATH + len(path) // LETTERS
-        # Of more than are looked up, only the name is known: then it is said that the line can not be read.
+        # Of more than are looked up, only the name is known: then it is said that the line cannot be read.
         target = self.facts.resolve(named) if meter.left >= 0 else None
         located = meter.located[text, folder] = Located(
             path, target if target is None or target == path else normal(target)

@@ -17,7 +17,7 @@ _SESSION = Session(workspace=(_PROJECT,))
 
 
 def check_examples(rule: Rule, effect: Effect) -> None:
-    """Raise `RuleError` if a rule's pattern can not be used, or says something else than its own examples."""
+    """Raise `RuleError` if a rule's pattern cannot be used, or says something else than its own examples."""
     matcher = compile_rule(rule)
     for text in rule.match:
         if not _matches(matcher, text, effect):

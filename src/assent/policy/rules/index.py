@@ -73,7 +73,7 @@ class RuleSet:
         self._doubtful = _first_of_each_kind(
             m for m in self.matchers if m.command or m.glob or m.host or m.family in _FILES
         )
-        """Of the rules that may be about a line that can not be read, those that say it for all the others."""
+        """Of the rules that may be about a line that cannot be read, those that say it for all the others."""
 
     def _file(self, matcher: Matcher) -> None:
         if matcher.family == "command":

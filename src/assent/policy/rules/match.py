@@ -134,7 +134,7 @@ class Matcher(msgspec.Struct, frozen=True):
         return answer
 
     def _is_bare(self, operation: Operation, view: View, *, broad: bool) -> bool:
-        """Tell whether the tool's bare name speaks for an operation: not, as an allow, for what can not be read."""
+        """Tell whether the tool's bare name speaks for an operation: not, as an allow, for what cannot be read."""
         if broad:
             return operation.owner is None or operation.own_cover
         return view.is_command(operation) and bool(operation.argv or view.reading.unreadable is None)
