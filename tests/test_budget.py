@@ -20,7 +20,7 @@ from work import steps
 
 SESSION = Session(workspace=("/code",))
 NOTHING_SAID = Consent()
-TOO_LONG = "it takes too long"
+TOO_LONG = "analysis exceeded"
 
 
 def call_of(given):

@@ -12,7 +12,7 @@ from assent.catalog import (
     is_unheard,
     setting_is_harmless,
 )
-from assent.catalog.environment_variables import emptied_names, turning_names, turns_programs
+from assent.catalog.environment_variables import diverts, emptied_names, turning_names, turns_programs
 from assent.model import UNKNOWN
 
 
@@ -190,3 +190,8 @@ def test_what_turns_programs_is_judged_in_the_environment_too():
     agents = {"GEMINI_CLI_TRUST_WORKSPACE", "OPENCODE_CONFIG*", "OPENCODE_PERMISSION"}
     names = {name.replace("*", "X") for name in environment_variables.tables().turning if name not in agents}
     assert {name for name in names if not inherited_environment.is_judged(name)} == set()
+
+
+def test_what_sends_an_agents_own_requests_elsewhere_is_known() -> None:
+    assert diverts("ANTHROPIC_BASE_URL")
+    assert not diverts("PATH")

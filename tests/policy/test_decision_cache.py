@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assent.budget import TookTooLongError
 from assent.model import Consent, Facts, Grant, Session, Source, ToolCall, Verdict
 from assent.platform.facts import Observer
 from assent.policy import decision_cache
@@ -333,6 +334,17 @@ def test_a_disk_that_fails_later_is_a_denial():
     broken.append(True)
     assert engine.decide(line("cat a"), SESSION).decision_source is Source.ERROR
     broken.clear()
+    assert engine.decide(line("cat a"), SESSION).verdict is ALLOW
+
+
+def test_a_fault_is_not_kept(monkeypatch):
+    def late(*_args):
+        raise TookTooLongError
+
+    engine = used(facts=lambda: world(links={}))
+    with monkeypatch.context() as broken:
+        broken.setattr(spine, "decide", late)
+        assert engine.decide(line("cat a"), SESSION).decision_source is Source.ERROR
     assert engine.decide(line("cat a"), SESSION).verdict is ALLOW
 
 

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from assent.analysis.resources import paths
-from assent.model import Consent, Environment, Facts, PathPolicy, Session, Source, ToolCall, Verdict
+from assent.model import Consent, Environment, Facts, Grant, PathPolicy, Session, Source, ToolCall, Verdict
 from assent.policy import decide as decide_module
 from assent.policy import defaults, opinions, protections, sandbox_profiles
 from assent.policy import engine as spine
 from assent.policy.engine import Engine
 from assent.policy.guard import SessionDecision
+from assent.policy.rules.parse import parse_rule
 from scenes import SESSION, policy, world
 
 ALLOW, ASK, DENY = Verdict
@@ -260,6 +261,22 @@ def test_a_guard_is_made_for_one_tool_and_used_for_its_calls():
 def test_consent_is_heard():
     made = Engine(facts=world)
     assert made.decide(LINE, SESSION, Consent(yes=True)).decision_source is Source.PERSON
+
+
+def test_a_call_is_decided_by_what_was_read_in_it_before(monkeypatch):
+    made = Engine(facts=world)
+    read_before = made.decide(LINE, SESSION).reading
+    assert made.decide_read(read_before, LINE, SESSION).verdict is ASK
+    assert made.with_policy(policy(deny=["Bash(make:*)"])).decide_read(read_before, LINE, SESSION).verdict is DENY
+    monkeypatch.setattr(spine, "place_of", lambda *_: 1 / 0)
+    assert made.decide_read(read_before, LINE, SESSION).decision_source is Source.ERROR
+
+
+def test_a_yes_for_a_time_counts_from_when_it_was_given():
+    made = Engine(facts=lambda: world(now=1000.0))
+    for created, verdict in ((999.0, ALLOW), (1000.0 + 3600, ASK)):
+        grant = Grant(id="g", rule=parse_rule("Bash(make:*)"), created_at=created, expires_at=9e9)
+        assert made.decide(LINE, SESSION, Consent(grants=(grant,))).verdict is verdict
 
 
 def test_facts_are_gathered_anew_for_every_call():

@@ -255,7 +255,8 @@ def test_a_bare_tool_covers_less_for_a_time_and_in_a_policy_of_our_own():
     ("line", "outcome"),
     [
         ("git status", Verdict.ALLOW),
-        ("git log $X", Verdict.ALLOW),
+        ("git log main", Verdict.ALLOW),
+        ("git log $X", Verdict.DENY),  # it may be an option that starts another program
         ("git log 2>/dev/null", Verdict.ALLOW),
         ("git status; rm -rf /", Verdict.DENY),
         ("git log | head", Verdict.DENY),

@@ -43,7 +43,8 @@ def told_writes(words: Sequence[Word], mentions: Sequence[str], ground: Operatio
     for path in mentions:
         traits = place.traits(path, None)
         # What is done with a place that decides what runs, and is not the project's, nobody knows.
-        if traits.control_plane and not traits.inside:
+        # (That a word names Assent's own files is asked about already.)
+        if traits.control_plane and not traits.inside and path not in place.facts.assent_files:
             found.setdefault(path, Located(path))
     for located in found.values():
         # It is a guess: no more than dangerous, also where it is a device.
