@@ -264,9 +264,12 @@ def test_no_command_line_is_let_through_that_a_shell_tool_may_not_run(tool, fiel
     [
         ({"command": "assent", "args": ["approve", "3"]}, "only a person may run"),
         ({"program": "assent", "args": "approve 3"}, "only a person may run"),
-        ({"cwd": f"{HOME}/.config", "command": "rm -r assent"}, "configured"),
-        ({"patch": f"*** Begin Patch\n*** Update File: {FILE}\n@@\n-a\n+b\n*** End Patch"}, "configured"),
-        ({"diff": f"--- {FILE}\n+++ {FILE}\n@@ -1 +1 @@\n-a\n+b\n"}, "configured"),
+        ({"cwd": f"{HOME}/.config", "command": "rm -r assent"}, "changes Assent's configuration"),
+        (
+            {"patch": f"*** Begin Patch\n*** Update File: {FILE}\n@@\n-a\n+b\n*** End Patch"},
+            "changes Assent's configuration",
+        ),
+        ({"diff": f"--- {FILE}\n+++ {FILE}\n@@ -1 +1 @@\n-a\n+b\n"}, "changes Assent's configuration"),
     ],
 )
 def test_lines_in_parts_and_patches_are_read_too(given, reason):

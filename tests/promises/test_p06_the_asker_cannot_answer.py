@@ -36,6 +36,7 @@ ADMINS_ONLY = {
     ("POST", "/api/tokens"),
     ("DELETE", "/api/tokens/{id}"),
     ("POST", "/api/audit/verify"),
+    ("GET", "/metrics"),
 }
 EVERYONE_MAY = {
     ("POST", "/api/login"),

@@ -178,7 +178,7 @@ def test_a_folder_that_holds_the_home_is_no_workspace(client, daemon, tmp_path):
     for cwd in (daemon.home.parent, Path("/")):
         assert client.refused("prepare_run", strategyPath=str(strategy), cwd=str(cwd)) == (
             "PREPARE_FAILED",
-            f"`{cwd}` cannot be a workspace: it holds everything else too (say a project's folder as cwd)",
+            f"`{cwd}` cannot be a workspace: it contains everything else too (say a project's folder as cwd)",
         )
 
 

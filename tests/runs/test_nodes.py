@@ -104,7 +104,7 @@ def test_a_run_whose_daemon_died_for_good_is_ended_by_another(nodes, tmp_path):
         lent = program_token(here, here.launch(program))
         until(lambda: two.api(lent).get("/api/permissions").status_code == 200)
         said = two.api(lent).post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": "ls"}})
-        assert (said.status_code, "done by another daemon" in said.json()["error"]) == (403, True)
+        assert (said.status_code, "belongs to another daemon; ask that daemon" in said.json()["error"]) == (403, True)
         prepared = here.prepare(asking, runId="prepared")["runId"]
         run = here.launch(asking)
         question = here.hear("request_permission", runId=run)["requestId"]

@@ -133,14 +133,14 @@ def test_it_does_not_start_with_wrong_settings(fresh, words):
 def test_it_does_not_start_where_others_can_write_or_read_what_is_secret(fresh):
     fresh.start()
     fresh.stop()
-    loose = ((".", 0o777, "writable"), ("assent.db", 0o666, "writable"), ("token", 0o644, "read"))
-    for name, mode, what in (*loose, ("keys/log.ed25519", 0o640, "read")):
+    loose = ((".", 0o777, "writable"), ("assent.db", 0o666, "writable"), ("token", 0o644, "readable"))
+    for name, mode, what in (*loose, ("keys/log.ed25519", 0o640, "readable")):
         path = fresh.state / name
         before = path.stat().st_mode
         path.chmod(mode)
         done = fresh.run("serve", "--port", "0")
         assert done.returncode == 2, name
-        assert f"{what} by others" in done.stderr
+        assert f"{what} by other users" in done.stderr
         path.chmod(before)
 
 

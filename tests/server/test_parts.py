@@ -107,11 +107,12 @@ def test_a_histogram_counts_up_to_each_bound():
 def test_metrics_are_text_that_prometheus_reads():
     metrics = Metrics()
     metrics.count_refusal(401)
-    metrics.count_answer("approved", 2.0)
+    metrics.count_answer("approved", "ann", 2.0)
     text = metrics.render({"assent_pending": ("Waiting.", 3)})
     for line in text.splitlines():
         assert line.startswith("# ") or len(line.rsplit(" ", 1)) == 2
     assert 'assent_requests_refused_total{status="401"} 1' in text
+    assert 'assent_questions_total{state="approved"} 1' in text
     assert "assent_pending 3" in text
     assert "# TYPE assent_answer_seconds histogram" in text
 

@@ -377,8 +377,8 @@ def test_strategies_that_can_not_be_used_are_named_with_the_line_and_the_reason(
         "bomb": ("a: &a [x]\nb: &b [*a,*a,*a,*a]\nc: [*b,*b,*b,*b]\n", ":1: YAML anchors are not supported"),
         "deep": ("name: " + "[" * 2000, ": nested more than 32 levels deep"),
         "long": ("name: x\nsteps:\n" + READ * 1001, ": There are more than 1000 steps in this file."),
-        "wide": ("name: [" + "a," * 300_000 + "]\n", ": There are more than 200000 values in this file."),
-        "empty": ("", ": the file is empty"),
+        "wide": ("name: [" + "a," * 300_000 + "]\n", ":1: the file has more than 200000 values"),
+        "empty": ("", ": This file is empty."),
         "bytes": ("name: \x01\n", ":1: The character U+0001 is not allowed"),
         "profile": (f"name: x\nprofile: mine\nsteps:\n{READ}", ': no sandbox profile is called "mine"'),
     }
@@ -390,7 +390,7 @@ def test_strategies_that_can_not_be_used_are_named_with_the_line_and_the_reason(
         assert message.startswith(str(path)), message
         assert wrong.removeprefix(":") in message, message
     for fields, wrong in (
-        ({"strategyPath": "/nope.yaml"}, "/nope.yaml: There is no such file."),
+        ({"strategyPath": "/nope.yaml"}, "/nope.yaml: file not found"),
         ({"strategyPath": "/dev/zero"}, "/dev/zero: not a regular file"),
         ({"strategyPath": "x.yaml"}, "strategyPath must be absolute, or relative to a cwd that is given"),
         ({"strategyPath": "/x.yaml", "cwd": "here"}, "cwd must be an absolute path"),
@@ -400,10 +400,10 @@ def test_strategies_that_can_not_be_used_are_named_with_the_line_and_the_reason(
         assert client.refused("prepare_run", **fields) == ("PREPARE_FAILED", wrong)
     good = write_strategy(tmp_path, READ, "good")
     for cwd, wrong in (
-        ("/", "`/` cannot be a workspace: it holds everything else too (say a project's folder as cwd)"),
+        ("/", "`/` cannot be a workspace: it contains everything else too (say a project's folder as cwd)"),
         (
             str(daemon.home),
-            f"`{daemon.home}` cannot be a workspace: it holds everything else too (say a project's folder as cwd)",
+            f"`{daemon.home}` cannot be a workspace: it contains everything else too (say a project's folder as cwd)",
         ),
         ("/nope", "there is no folder /nope"),
     ):

@@ -76,7 +76,7 @@ def test_a_process_is_read_with_all_it_can_say():
 
 
 BAD = {
-    "": "s.yaml: the file is empty",
+    "": "s.yaml: This file is empty. (a strategy has a name, and steps or a process)",
     "name: x": "s.yaml:1: A strategy has either steps or a process.",
     f"steps: [{STEP}]": "s.yaml:1: A strategy needs a name.",
     f"name: x\nsteps: [{STEP}]\nprocess: {{}}": "s.yaml:1: A strategy has either steps or a process.",

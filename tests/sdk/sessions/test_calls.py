@@ -388,7 +388,7 @@ def test_the_plain_decorator_guards_any_function():
 
 def test_without_a_policy_the_default_one_holds():
     with create_agent_app(tools=[make()]) as app:
-        assert "is not known" in call(app).content
+        assert "unknown tool: Assent cannot tell what it does" in call(app).content
     assert not RAN
 
 

@@ -528,7 +528,7 @@ def test_evidence_verifies_without_the_daemon(daemon, bundle):
     hold_to_envelope(found["timeline"])
     assert all(found["refs"].get(ref) for event in found["timeline"] for ref in event.get("refs", ()))
     done = daemon.run("audit", "verify", "--bundle", str(bundle))
-    assert (done.returncode, done.stdout.startswith("the bundle is whole: 4 records")) == (0, True)
+    assert (done.returncode, done.stdout.startswith("the bundle is valid: 4 records")) == (0, True)
 
 
 def change(found, how):
