@@ -246,7 +246,7 @@ def test_a_rename_to_a_place_outside_is_told_and_one_of_nothing_is_not(own_world
     outside = own_world.outside
     done = own_world.sh(f"echo x > a; perl -e 'rename q(a), q({outside}/b); rename q({outside}/none), q(c)'")
     assert f"writing {outside}/b by perl" in done.stderr
-    assert "stopped 1 thing" in done.stderr
+    assert "blocked 1 operation:" in done.stderr
 
 
 @pytest.mark.parametrize("answer", ["y\n", "n\n"])
@@ -293,7 +293,7 @@ def test_the_profile_off_is_no_sandbox_and_says_so(own_world):
     applied, began = map(json.loads, done.stderr.splitlines()[:2])
     assert applied["sandboxProfile"]["mode"] == "off"
     assert (began["type"], began["payload"]["command"][:6]) == ("process.started", "sh -c ")
-    assert "no boundary" in done.stderr
+    assert "the profile `off` means no sandbox" in done.stderr
 
 
 def test_read_only_writes_nothing_and_reaches_nothing(world):

@@ -88,7 +88,7 @@ def test_where_mounts_can_not_be_put_back_the_command_ends_and_the_fault_is_name
         os.replace(own_world.write("new", SECRET), own_world.workspace / ".git/config")
         out, err = running.communicate(timeout=60)
     assert (out, running.returncode) == ("", 137)
-    told = [line for line in err.splitlines() if line.startswith("assent: the command was ended: ")]
+    told = [line for line in err.splitlines() if line.startswith("assent: the sandbox ended the command: ")]
     assert [said in line for line in told] == [True]
     last = json.loads([line for line in err.splitlines() if line.startswith("{")][-1])
     assert (last["type"], last["payload"]["stopped"]) == ("process.terminated", "boundary")

@@ -313,7 +313,7 @@ def test_a_boundary_that_was_changed_on_the_way_is_refused(daemon, agent, escape
     with between(daemon, lambda answer: changed(answer, **profile)):
         done = carry_out(daemon, line)
     assert done.returncode == 4, done
-    assert "not sealed" in done.stderr
+    assert "not signed with this installation's key" in done.stderr
     assert not (daemon.project / "ran-changed").exists()
 
 
@@ -327,8 +327,8 @@ def test_an_answer_of_before_is_refused(daemon, agent, escape):
         done = carry_out(daemon, second)
         again = carry_out(daemon, first)
     assert (done.returncode, again.returncode) == (4, 4)
-    assert "not sealed" in done.stderr
-    assert "not sealed" in again.stderr
+    assert "not signed with this installation's key" in done.stderr
+    assert "not signed with this installation's key" in again.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
@@ -346,7 +346,7 @@ def test_a_socket_that_somebody_else_listens_on_is_not_spoken_to(daemon, agent, 
         assert other.stdout.readline() == "up\n"
         done = carry_out(daemon, line)
         assert (done.returncode, other.stdout.readline()) == (4, "heard 0\n")
-        assert "somebody else" in done.stderr
+        assert "another user runs the daemon" in done.stderr
     finally:
         other.kill()
         other.communicate()
