@@ -11,7 +11,7 @@ import pytest
 from assent.analysis.resources.paths import Place
 from assent.model import Facts
 from assent.policy.sandbox_profiles import profile
-from assent.sandbox.profiles.boundary import settle
+from assent.sandbox.profiles.boundary import make_boundary
 from assent.sandbox.redeem.launcher import loaded_packages
 
 _RUN = """import sys
@@ -27,7 +27,7 @@ def test_the_python_that_runs_assent_is_protected_where_it_lies_in_the_workspace
     (root / ".python/bin").mkdir(parents=True)
     wanted = profile("workspace-write", Place(Facts(), str(root), (str(root),)))
     monkeypatch.setattr(sys, name, str(root / ".python"))
-    assert str(root / ".python") in settle(wanted, {"HOME": str(tmp_path / "home")}).profile.protected
+    assert str(root / ".python") in make_boundary(wanted, {"HOME": str(tmp_path / "home")}).profile.protected
 
 
 @pytest.mark.parametrize("kind", ["environment", "installed", "copied"])
