@@ -123,7 +123,7 @@ def test_settings_that_claude_code_leaves_out_as_a_whole_are_refused_and_found(w
         "commands"
     ]
     assert init["code"] == 2, init
-    assert "mend or take out cleanupPeriodDays" in init["err"]
+    assert "fix or remove cleanupPeriodDays" in init["err"]
     assert doctor["code"] == 1
     assert "because of `cleanupPeriodDays`, hook included: Assent decides nothing" in doctor["out"]
     assert not mark.exists()  # to ask is not to start a session

@@ -59,15 +59,15 @@ BAD = [
     ("nonsense", "not valid JSON"),
     ('{"command": "ls"', "not valid JSON"),
     ('{"command": "ls"} x', "not valid JSON"),
-    ("[]", "not a call"),
-    ("3", "not a call"),
-    ("null", "not a call"),
-    ('{"command": 3}', "not a call"),
-    ('{"command": ["ls"]}', "not a call"),
-    ('{"tool": "Write", "input": []}', "not a call"),
-    ('{"command": "ls", "cwd": 3}', "not a call"),
-    ('{"command": "ls", "mode": 3}', "not a call"),
-    ('{"command": "ls", "mode": "nonsense"}', "no mode `nonsense`"),
+    ("[]", "not a tool call"),
+    ("3", "not a tool call"),
+    ("null", "not a tool call"),
+    ('{"command": 3}', "not a tool call"),
+    ('{"command": ["ls"]}', "not a tool call"),
+    ('{"tool": "Write", "input": []}', "not a tool call"),
+    ('{"command": "ls", "cwd": 3}', "not a tool call"),
+    ('{"command": "ls", "mode": 3}', "not a tool call"),
+    ('{"command": "ls", "mode": "nonsense"}', "unknown mode `nonsense`"),
     ('{"command": "ls", "input": {}}', "both"),
     ("{}", "neither"),
     ('{"input": {}}', "neither"),
@@ -284,7 +284,7 @@ def test_engines_are_kept_and_their_number_is_bounded(here, tmp_path, monkeypatc
     benches.find(str(tmp_path / "a"))
     benches.find(str(tmp_path / "c"))
     assert benches.find(str(tmp_path / "a")) is first
-    assert len(benches._kept) == 2
+    assert len(benches._entries) == 2
 
 
 def test_head_ends_it_quietly(world):

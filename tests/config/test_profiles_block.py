@@ -64,7 +64,7 @@ def test_every_key_arrives():
         ("profiles:\n  agent: {}", 2, 'Invalid profile name "agent".'),
         ("profiles:\n  A b: {}", 2, 'Invalid profile name "A b".'),
         ("profiles:\n  a: {extends: off}", 2, 'Invalid profiles.a.extends "off".'),
-        ("profiles:\n  a:\n    write: [src, ../x]", 3, "profiles.a.write.1 leads out of the workspace."),
+        ("profiles:\n  a:\n    write: [src, ../x]", 3, "profiles.a.write.1 is outside of the workspace."),
         ("profiles:\n  a: {write: ['*']}", 2, "Expected profiles.a.write.0 to be a path without wildcards."),
         ("profiles:\n  a: {read: [~other/x]}", 2, "Expected profiles.a.read.0 to be a path."),
         ("profiles:\n  a:\n    network: some", 3, 'Invalid profiles.a.network "some". Must be one of: off, full.'),

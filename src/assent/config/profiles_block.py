@@ -83,7 +83,7 @@ def _read_path(entry: ConfigField, home: str | None) -> str:
         raise entry.expected("a path without wildcards", suggestion="name the folder; everything in it is included")
     path = os.path.normpath(text)
     if path == ".." or path.startswith("../"):
-        raise entry.error(f"{entry.name} is outside of the workspace", suggestion="write the absolute path")
+        raise entry.error(f"{entry.name} is outside of the workspace.", suggestion="write the absolute path")
     return "/" + path.lstrip("/") if os.path.isabs(path) else path
 
 

@@ -46,6 +46,7 @@ from assent.server.auth.tokens import (
     hash_secret,
     is_valid,
     issue,
+    make_link,
     revoke,
     revoke_of_run,
     token_of,
@@ -243,12 +244,6 @@ def ensure_owner(store: Store, log: Log, home: str) -> bool:
     issued = store.write(issue(request, "start", log)).result()
     write_private(path, issued.secret.encode() + b"\n")
     return first
-
-
-def make_link(store: Store, log: Log, user: str, role: Role) -> str:
-    """Create a one-time link and return its code."""
-    request = TokenRequest(role=role, user=user, label="one-time link", seconds=LINK_SECONDS, kind="link")
-    return store.write(issue(request, "command line", log)).result().secret
 
 
 def _is_good(store: Store, secret: str) -> bool:

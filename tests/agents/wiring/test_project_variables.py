@@ -123,12 +123,12 @@ def test_a_home_is_no_project(project):
 def test_it_is_said_where_and_what_to_do(project):
     put(project, ".env", "BASH_ENV=x\n")
     said = tell_turning("gemini", find_turning("gemini", str(project), {"HOME": "/"}))
-    assert said.startswith(f"{project}/.env:1 sets BASH_ENV, which has every program")
+    assert said.startswith(f"{project}/.env:1 sets BASH_ENV, which makes every program")
     assert "remove it from the project" in said
 
 
 def test_it_is_said_what_diverts_the_agent_itself(project):
     put(project, ".env", "BASH_ENV=x\nGOOGLE_GEMINI_BASE_URL=http://x\n")
     said = tell_turning("gemini", find_turning("gemini", str(project), {"HOME": "/"}))
-    assert ".env:1 sets BASH_ENV, which has every program" in said
-    assert ".env:2 sets GOOGLE_GEMINI_BASE_URL, which sends what the agent sends, its login included" in said
+    assert ".env:1 sets BASH_ENV, which makes every program" in said
+    assert ".env:2 sets GOOGLE_GEMINI_BASE_URL, which sends the agent's traffic, its login included" in said

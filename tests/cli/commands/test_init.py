@@ -287,7 +287,7 @@ def is_protected(world, settings) -> bool:
 
 
 def test_what_somebody_writes_while_the_change_is_shown_is_not_lost(world, settings, monkeypatch):
-    monkeypatch.setattr("assent.cli.commands.init._prove", lambda *_: 0)
+    monkeypatch.setattr("assent.cli.commands.init._test_hook", lambda *_: 0)
 
     def agree():
         settings.write_text('{"model": "haiku"}')
@@ -428,7 +428,7 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
     for text in ("allow Bash(cargo test:*)", "allow Bash(cargo check:*)", "ask   Bash(git push:*)", "deny  Bash(dd:*)"):
         assert f"imports      {text}" in shown
     assert "a word would have another meaning" in shown
-    assert "nothing like network_rule" in shown
+    assert "Assent has no equivalent of network_rule" in shown
     policies = world.home / ".gemini" / "policies" / "mine.toml"
     policies.parent.mkdir(parents=True)
     policies.write_text(
@@ -440,7 +440,7 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
     shown = init(world, "--dry-run", agent="gemini").out
     for text in ("allow Bash(git status:*)", "allow Bash(ls:*)", "deny  Bash(rm:*)"):
         assert f"imports      {text}" in shown
-    assert "nothing like commandRegex" in shown
+    assert "Assent has no equivalent of commandRegex" in shown
     assert "the rule would allow every such call" in shown
 
 

@@ -160,7 +160,7 @@ def test_what_was_typed_and_let_go_before_it_was_read_is_not_waited_for(monkeypa
         fingers.write(b"y\n")
         until(lambda: select.select([theirs], [], [], 0)[0])
         termios.tcflush(theirs, termios.TCIFLUSH)
-        hearing = threading.Thread(target=live._hear_typed, daemon=True)
+        hearing = threading.Thread(target=live._read_typed, daemon=True)
         hearing.start()
         hearing.join(30)
         assert not hearing.is_alive()

@@ -45,26 +45,28 @@ judged() {
     # JUDGED
     case $1 in
         *PATH | *VIMRC | *_CMD | *_COMMAND | *_CONFIG | *_CONFIG_* | *_EDITOR | *_FLAGS | *_HOME | *_HOST | \
-        *_OPTIONS | *_OPTS | *_PAGER | *_PRELOAD | *_PROXY | *_WRAPPER | *_proxy | ANSIBLE_* | AR | ASDF_* | \
-        ASSENT_* | AWS_* | AZURE_* | BASH | BASHOPTS | BASHPID | BASH_* | BAT_* | BROWSER | BUNDLE_* | BUN_* \
-        | BZIP* | CARGO_* | CC | CCACHE_* | CDPATH | CFLAGS | CLASSPATH | CLAUDE_CODE_SHELL* | \
-        CLAUDE_ENV_FILE | CLOUDSDK_* | CMAKE_* | COMP_* | CONDA_* | CPP | CURL_* | CXX | CXXFLAGS | DELTA_* \
-        | DENO_* | DIRENV_CONFIG | DIRSTACK | DOCKER_* | DYLD_* | EDITOR | ELECTRON_* | ELIXIR_* | ENV | \
-        ERL_* | EXECIGNORE | EXINIT | FCEDIT | FIGNORE | FONTCONFIG_* | FPATH | FZF_* | GCONV_* | GEM_* | \
-        GH_* | GIO_* | GIT_* | GLAB_* | GLIBC_* | GLOBIGNORE | GNUPG* | GO* | GOOGLE_* | GPG_* | GRADLE_* | \
-        GREP_* | GROFF_* | GST_* | GTK_* | GUILE_* | GVIMINIT | GZIP | HELM_* | HG* | HIST* | HISTCMD | \
-        HISTFILE | HOME | HOSTALIASES | HOSTNAME | IFS | INPUTRC | JAVA_* | JDK_* | JQ_* | JULIA_* | KRB5_* \
-        | KUBE* | LANG | LANGUAGE | LC_* | LD | LDFLAGS | LD_* | LEIN_* | LESS* | LOCALDOMAIN | LOCPATH | \
-        LOGNAME | LUA_* | MAGICK_* | MAIL* | MAKE* | MALLOC_* | MAN* | MANPAGER | MAVEN_* | MISE_* | MORE | \
-        MYSQL_* | NLSPATH | NODE_* | NPM_* | NULLCMD | OCAML* | ODBC* | OLDPWD | OPENSSL_* | OPTIND | PAGER \
-        | PATH | PDM_* | PERL* | PG* | PHP* | PIPENV_* | PIP_* | PKG_CONFIG* | POETRY_* | POSIXLY_CORRECT | \
-        PRE_COMMIT_* | PROMPT_* | PROMPT_COMMAND | PS0 | PS1 | PS2 | PS3 | PS4 | PSQLRC | PSQL_* | PWD | \
-        PYENV_* | PYTHON* | QT_* | RANDOM | RBENV_* | READNULLCMD | REQUESTS_* | RIPGREP_* | RSYNC_* | RUBY* \
-        | RUST* | R_* | SECONDS | SHELL | SHELLOPTS | SRANDOM | SSH_* | SSL_* | STARSHIP_* | SUDO_* | SVN_* \
-        | TAR_* | TCL* | TERM | TERMCAP | TERMINFO | TERMINFO_DIRS | TERRAGRUNT_* | TEXINPUTS | TEXMF* | \
-        TF_* | TMPDIR | TZ | TZDIR | USER | UV_* | VAGRANT_* | VAULT_* | VIMINIT | VIRTUAL_ENV | VISUAL | \
-        VOLTA_* | WGETRC | XDG_* | XZ_* | YARN_* | ZDOTDIR | ZSTD_* | _JAVA_* | __PYVENV_LAUNCHER__ | npm_* \
-        | which_declare) return 0 ;;
+        *_OPTIONS | *_OPTS | *_PAGER | *_PRELOAD | *_PROXY | *_WRAPPER | *_proxy | ACKRC | ANSIBLE_* | \
+        APT_CONFIG | AR | ASDF_* | ASSENT_* | AWS_* | AZURE_* | BASH | BASHOPTS | BASHPID | BASH_* | BAT_* | \
+        BROWSER | BUNDLE_* | BUN_* | BZIP* | CARGO_* | CC | CCACHE_* | CDPATH | CFLAGS | CLASSPATH | \
+        CLAUDE_CODE_SHELL* | CLAUDE_ENV_FILE | CLOUDSDK_* | CMAKE_* | COMP_* | CONDA_* | CORECLR_* | \
+        COREPACK_* | COR_* | COVERAGE_PROCESS_START | CPP | CURL_* | CXX | CXXFLAGS | DELTA_* | DENO_* | \
+        DIRENV_CONFIG | DIRSTACK | DOCKER_* | DOTNET_* | DOTNET_ADDITIONAL_DEPS | DOTNET_STARTUP_HOOKS | \
+        DYLD_* | EDITOR | ELECTRON_* | ELIXIR_* | ENV | ERL_* | EXECIGNORE | EXINIT | FCEDIT | FIGNORE | \
+        FONTCONFIG_* | FPATH | FZF_* | GCC_EXEC_PREFIX | GCONV_* | GEM_* | GH_* | GIO_* | GIT_* | GLAB_* | \
+        GLIBC_* | GLOBIGNORE | GNUMAKEFLAGS | GNUPG* | GO* | GOOGLE_* | GPG_* | GRADLE_* | GREP_* | GROFF_* \
+        | GST_* | GTK_* | GUILE_* | GVIMINIT | GZIP | HELM_* | HG* | HIST* | HISTCMD | HISTFILE | HOME | \
+        HOSTALIASES | HOSTNAME | IFS | INPUTRC | JAVA_* | JDK_* | JQ_* | JULIA_* | KRB5_* | KUBE* | LANG | \
+        LANGUAGE | LC_* | LD | LDFLAGS | LD_* | LEIN_* | LESS* | LOCALDOMAIN | LOCPATH | LOGNAME | LUA_* | \
+        MAGICK_* | MAIL* | MAKE* | MALLOC_* | MAN* | MANPAGER | MAVEN_* | MISE_* | MORE | MYSQL_* | NLSPATH \
+        | NODE_* | NPM_* | NULLCMD | OCAML* | ODBC* | OLDPWD | OPENSSL_* | OPTIND | PAGER | PATH | PDM_* | \
+        PERL* | PG* | PHP* | PIPENV_* | PIP_* | PKG_CONFIG* | POETRY_* | POSIXLY_CORRECT | PRE_COMMIT_* | \
+        PROMPT_* | PROMPT_COMMAND | PS0 | PS1 | PS2 | PS3 | PS4 | PSQLRC | PSQL_* | PWD | PYENV_* | \
+        PYTEST_ADDOPTS | PYTEST_PLUGINS | PYTHON* | QT_* | RANDOM | RBENV_* | READNULLCMD | REQUESTS_* | \
+        RIPGREP_* | RSYNC_* | RUBY* | RUST* | R_* | SCREENRC | SECONDS | SHELL | SHELLOPTS | SRANDOM | SSH_* \
+        | SSLKEYLOGFILE | SSL_* | STARSHIP_* | SUDO_* | SVN_* | SYSTEM_WGETRC | TAR_* | TCL* | TERM | \
+        TERMCAP | TERMINFO | TERMINFO_DIRS | TERRAGRUNT_* | TEXINPUTS | TEXMF* | TF_* | TMPDIR | TZ | TZDIR \
+        | USER | UV_* | VAGRANT_* | VAULT_* | VIMINIT | VIMRUNTIME | VIRTUAL_ENV | VISUAL | VOLTA_* | WGETRC \
+        | XDG_* | XZ_* | YARN_* | ZDOTDIR | ZSTD_* | _JAVA_* | __PYVENV_LAUNCHER__ | npm_* | which_declare) return 0 ;;
     esac
     # END
     return 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from assent.agents.hooks.registry import AGENTS
 from assent.cli import hook_client
 from assent.cli.options.arguments import make_parser
 from assent.config.settings import read_duration
 from assent.model import AssentError
 from assent.platform.paths import assent_home
-from assent.server.hooks.agents import AGENTS
 
 _EXAMPLES = (
     "assent hook claude-code < call.json       decide one call in the format of Claude Code",

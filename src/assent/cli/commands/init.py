@@ -65,8 +65,7 @@ from assent.platform import jsonc
 from assent.platform.files import find_file, make_private_folder, write_private
 from assent.platform.paths import FILE_NAME, assent_home, user_file
 from assent.platform.user import user_name
-from assent.server.api.tokens import check_token_request
-from assent.server.auth.tokens import issue, revoke
+from assent.server.auth.tokens import check_token_request, issue, revoke
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -20,9 +20,7 @@ from assent.model import AssentError
 from assent.model.principal import Role
 from assent.platform.paths import assent_home
 from assent.platform.user import user_name
-from assent.server.api.tokens import check_token_request
-from assent.server.auth.tokens import SELECT_TOKENS, issue, revoke, token_of
-from assent.server.bootstrap import make_link
+from assent.server.auth.tokens import SELECT_TOKENS, check_token_request, issue, make_link, revoke, token_of
 from assent.store.store import Store, open_store
 
 if TYPE_CHECKING:

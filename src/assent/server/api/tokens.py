@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from assent.model import AssentError
-from assent.model.principal import Role
-from assent.platform.paths import refuse_folder
-from assent.server.auth.tokens import SELECT_TOKENS, TokenRequest, issue, revoke, token_of
+from assent.server.auth.tokens import SELECT_TOKENS, check_token_request, issue, revoke, token_of
 from assent.server.http.messages import Request, reply
 from assent.wire.grants import Ended
 from assent.wire.refusal import Refusal
@@ -20,9 +17,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.server.daemon import Daemon
-
-LONGEST_NAME = 128
-
 
 _BODY = msgspec.json.Decoder(TokenBody)
 
@@ -61,46 +55,3 @@ async def revoke_token(daemon: Daemon, request: Request) -> Response:
     await daemon.refresh_tokens()
     daemon.journal.note("info", "token.revoked", id=token.id, by=request.who.user)
     return reply(Ended(success=True, id=token.id))
-
-
-def check_token_request(  # noqa: PLR0913 - a token says this much
-    role: Role,
-    *,
-    user: str,
-    agent: str = "",
-    label: str = "",
-    remote: bool = False,
-    interactive: bool | None = None,
-    workspace: tuple[str, ...] = (),
-    seconds: float | None = None,
-) -> TokenRequest:
-    """Check the fields of a new token, or raise `AssentError`."""
-    for name in (user, agent, label):
-        if len(name) > LONGEST_NAME or any(not c.isprintable() for c in name):
-            raise AssentError(f"a name has at most {LONGEST_NAME} characters, all of them visible")
-    if not user:
-        raise AssentError("a token needs a user")
-    if role is not Role.AGENT and (agent or remote or workspace or interactive is not None):
-        raise AssentError("only an agent's token says an agent, a workspace, or where it runs")
-    if seconds is not None and not 1 <= seconds <= 10 * 366 * 86400:
-        raise AssentError("a token lives for at least a second and at most ten years")
-    return TokenRequest(
-        role=role,
-        user=user,
-        agent=(agent or "agent") if role is Role.AGENT else None,
-        label=label,
-        remote=remote,
-        interactive=interactive,
-        workspace=tuple(dict.fromkeys(_check_root(root) for root in workspace)),
-        seconds=seconds,
-    )
-
-
-def _check_root(root: str) -> str:
-    if not os.path.isabs(root):  # noqa: PTH117 - paths are strings here
-        raise AssentError(f"a workspace is an absolute path, not `{root}`")
-    path = "/" + os.path.normpath(root).lstrip("/")
-    reason = refuse_folder(path)
-    if reason is not None:
-        raise AssentError(f"`{path}` cannot be a workspace: {reason}")
-    return path

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from assent.audit.log import Log
-from assent.model import Event, EventType, NotFoundError
+from assent.model import AssentError, Event, EventType, NotFoundError
 from assent.model.principal import Role, Token, TokenKind
+from assent.platform.paths import refuse_folder
 from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
 
     from assent.model.principal import Principal
     from assent.store.cursor import Cursor
+    from assent.store.store import Store
 
 TOPIC = "tokens"
+LONGEST_NAME = 128
 LINK_SECONDS = 15 * 60.0
 COOKIE_SECONDS = 14 * 86400.0
 TICKET_SECONDS = 30.0
@@ -60,6 +64,49 @@ class Issued(msgspec.Struct, frozen=True):
     secret: str
 
 
+def check_token_request(  # noqa: PLR0913 - a token says this much
+    role: Role,
+    *,
+    user: str,
+    agent: str = "",
+    label: str = "",
+    remote: bool = False,
+    interactive: bool | None = None,
+    workspace: tuple[str, ...] = (),
+    seconds: float | None = None,
+) -> TokenRequest:
+    """Check the fields of a new token, or raise `AssentError`."""
+    for name in (user, agent, label):
+        if len(name) > LONGEST_NAME or any(not c.isprintable() for c in name):
+            raise AssentError(f"a name has at most {LONGEST_NAME} characters, all of them visible")
+    if not user:
+        raise AssentError("a token needs a user")
+    if role is not Role.AGENT and (agent or remote or workspace or interactive is not None):
+        raise AssentError("only an agent's token says an agent, a workspace, or where it runs")
+    if seconds is not None and not 1 <= seconds <= 10 * 366 * 86400:
+        raise AssentError("a token lives for at least a second and at most ten years")
+    return TokenRequest(
+        role=role,
+        user=user,
+        agent=(agent or "agent") if role is Role.AGENT else None,
+        label=label,
+        remote=remote,
+        interactive=interactive,
+        workspace=tuple(dict.fromkeys(_check_root(root) for root in workspace)),
+        seconds=seconds,
+    )
+
+
+def _check_root(root: str) -> str:
+    if not os.path.isabs(root):  # noqa: PTH117 - paths are strings here
+        raise AssentError(f"a workspace is an absolute path, not `{root}`")
+    path = "/" + os.path.normpath(root).lstrip("/")
+    reason = refuse_folder(path)
+    if reason is not None:
+        raise AssentError(f"`{path}` cannot be a workspace: {reason}")
+    return path
+
+
 def hash_secret(secret: str) -> bytes:
     """Return the stored hash of a secret; a secret has 256 random bits, so a plain hash is enough."""
     return hashlib.sha256(b"assent.token.v1\0" + secret.encode()).digest()
@@ -90,6 +137,12 @@ def issue(request: TokenRequest, by: str, log: Log) -> Callable[[Cursor], Issued
         return Issued(token, secret)
 
     return work
+
+
+def make_link(store: Store, log: Log, user: str, role: Role) -> str:
+    """Create a one-time link and return its code."""
+    request = TokenRequest(role=role, user=user, label="one-time link", seconds=LINK_SECONDS, kind="link")
+    return store.write(issue(request, "command line", log)).result().secret
 
 
 def redeem(code: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[[Cursor], Issued]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.agents.hooks import claude_code, codex, docker_agent, gemini, generic, opencode
+from assent.agents.hooks import claude_code, codex, docker_agent, gemini, opencode
 from assent.agents.hooks.messages import REFUSED, HookAnswer, HookCall, Moment, Rendered
+from assent.agents.hooks.registry import AGENTS
 from assent.agents.shells import shell_of
 from assent.agents.wiring.project_variables import find_turning, tell_turning
 from assent.model import ASK, CallError, ConfigError, Mode
@@ -24,14 +25,6 @@ if TYPE_CHECKING:
 
     from assent.server.daemon import Daemon
 
-AGENTS: dict[str, ModuleType] = {
-    "claude-code": claude_code,
-    "codex": codex,
-    "docker-agent": docker_agent,
-    "gemini": gemini,
-    "generic": generic,
-    "opencode": opencode,
-}
 _REWRITERS = (claude_code, codex, gemini, opencode)
 """Agents that let a hook change what they run."""
 _HELD = "it runs inside the sandbox"
